@@ -194,7 +194,9 @@ func (h *Host) startRuntime(ctx context.Context, o Options) (err error) {
 
 // startedWith starts a runtime, with the default cache folder if it can be used and that is wanted. It also returns
 // the cache folder that is used; "" for none.
-func startedWith(ctx context.Context, r runtime.Options, defaultCache bool) (started *runtime.Runtime, cacheDir string, err error) {
+func startedWith(
+	ctx context.Context, r runtime.Options, defaultCache bool,
+) (started *runtime.Runtime, cacheDir string, err error) {
 	if !defaultCache {
 		started, err = runtime.New(ctx, r)
 		return started, r.CacheDir, err
@@ -210,7 +212,8 @@ func startedWith(ctx context.Context, r runtime.Options, defaultCache bool) (sta
 		return nil, "", err
 	}
 	if r.Logger != nil {
-		r.Logger.WarnContext(ctx, "modules are compiled each time, since there is no folder to cache them in", "err", unusable)
+		r.Logger.WarnContext(ctx, "modules are compiled each time, since there is no folder to cache them in", "err",
+			unusable)
 	}
 	if r.OnUncached != nil {
 		r.OnUncached(unusable)
@@ -222,9 +225,10 @@ func startedWith(ctx context.Context, r runtime.Options, defaultCache bool) (sta
 func (h *Host) load(ctx context.Context, sources []string, load func(path string) (*manifests.Manifest, error)) error {
 	var failed []error
 	for i, source := range sources {
-		err := h.registry.Load(ctx, sourceOf(source, load), func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
-			return h.runtime.Load(ctx, m, h.policy.For(m.Name, m.File))
-		})
+		err := h.registry.Load(ctx, sourceOf(source, load),
+			func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
+				return h.runtime.Load(ctx, m, h.policy.For(m.Name, m.File))
+			})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

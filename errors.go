@@ -9,13 +9,14 @@ import (
 var (
 	ErrInvalidOptions = errors.New("invalid options")
 	ErrPolicy         = errors.New("the policy cannot be used")
-	ErrRuntime        = errors.New("the runtime cannot be started") // because of its options, the cache folder or the compiler
-	ErrTools          = errors.New("the tools cannot be loaded")
-	ErrContext        = errors.New("the context value is fixed by the policy")
-	ErrNotKept        = errors.New("no record of such a call is kept")
-	ErrRecords        = errors.New("the records cannot be read")
-	ErrPaused         = errors.New("the call waits for an answer, which only a batch can get")
-	ErrExposed        = errors.New("a tool may write to a folder that the host keeps: its cache or its records")
+	// because of its options, the cache folder or the compiler
+	ErrRuntime = errors.New("the runtime cannot be started")
+	ErrTools   = errors.New("the tools cannot be loaded")
+	ErrContext = errors.New("the context value is fixed by the policy")
+	ErrNotKept = errors.New("no record of such a call is kept")
+	ErrRecords = errors.New("the records cannot be read")
+	ErrPaused  = errors.New("the call waits for an answer, which only a batch can get")
+	ErrExposed = errors.New("a tool may write to a folder that the host keeps: its cache or its records")
 )
 
 // Error is a failure of a [Host] itself. Failures of calls are in their records. Errors of the

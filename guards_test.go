@@ -361,12 +361,12 @@ var guardFaults = []guardFault{
 
 	masking("the value as it is", "{reader: plain{}}, ", "", "/plain"),
 	masking("percent-encoding", "{reader: escapes{'%', percent}}, ", "", "/percent"),
-	masking("the escapes of JSON", "{reader: escapes{'\\\\', jsonEscape}}, ", "", "/JSON"),
+	masking("the escapes of JSON", ", {reader: escapes{'\\\\', jsonEscape}}", "", "/JSON"),
 	masking("characters that take two escapes in JSON", "pair != utf8.RuneError {", "pair == 0 {", "beyond_ASCII/JSON"),
 	masking("Base64", "{reader: newBase64()}, ", "", "/Base64"),
 	masking("Base64 for URLs", "	a.characters['-'], a.characters['_'] = '+', '/'\n", "", "/Base64_for_URLs"),
 	masking("Base64 behind other bytes", "before == 0 || 8*before%a.bits != 0;", "before == 0;", "/Base64_behind_1_bytes"),
-	masking("Base64 in lines", "whiteSpace, base64.", "\"\", base64.", "/Base64_in_lines"),
+	masking("Base64 in lines", "/\", whiteSpace,", "/\", \"\",", "/Base64_in_lines"),
 	masking("hexadecimal", ", {reader: newHexadecimal()}}", "}", "/hexadecimal"),
 	masking("hexadecimal in upper case", "a.characters[c] = c | 0x20", "_ = c", "/hexadecimal,_upper_case"),
 	masking("hexadecimal with separators", "whiteSpace+\":-\"", "whiteSpace", "/hexadecimal_with"),
@@ -734,7 +734,7 @@ var unchecked = []overlay.Edit{
 // unmeasured compiles each module once, whatever its functions take of the stack.
 var unmeasured = in("runtime/internal/engine/frames.go", "	if !recursive && excess <= mostExcess {", "	if !recursive || excess < mostExcess {")
 
-var oldest = in("server/sessions/sessions.go", "of[o.token] > of[first.token] || of[o.token] == of[first.token] && k.used", "k.used")
+var oldest = in("server/sessions/sessions.go", "of[o.token] > of[first.token] || of[o.token] == of[first.token] &&\n			k.used", "k.used")
 
 // unbound leaves callees out of what an approval covers.
 var unbound = in("executor/effect.go", "string(reached), ", "")

@@ -44,7 +44,8 @@ func (h *Host) Unapplied() []Unapplied {
 		tools = append(tools, entry.Manifest)
 	}
 	var found []Unapplied
-	for _, f := range unapplied.In(h.policies, h.profile, tools, func(name string) []string { return h.registry.Nearest(name, near) }) {
+	for _, f := range unapplied.In(h.policies, h.profile, tools,
+		func(name string) []string { return h.registry.Nearest(name, near) }) {
 		found = append(found, Unapplied(f))
 	}
 	return found

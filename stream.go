@@ -22,7 +22,9 @@ func (h *Host) Stream(ctx context.Context, batch executor.Batch, show func(tool.
 }
 
 // ResumeStream resumes a batch like [Host.Resume] and shows its events like [Host.Stream].
-func (h *Host) ResumeStream(ctx context.Context, resumption executor.Resumption, show func(tool.Event) bool) (executor.Report, error) {
+func (h *Host) ResumeStream(
+	ctx context.Context, resumption executor.Resumption, show func(tool.Event) bool,
+) (executor.Report, error) {
 	return watched(ctx, resumption.Stream, show, func(stream *executor.Stream) (executor.Report, error) {
 		resumption.Stream = stream
 		return h.Resume(ctx, resumption)
@@ -33,7 +35,10 @@ func (h *Host) ResumeStream(ctx context.Context, resumption executor.Resumption,
 var errStreamTaken = errors.New("the batch already has a stream")
 
 // watched calls work and shows its events meanwhile.
-func watched(ctx context.Context, taken *executor.Stream, show func(tool.Event) bool, work func(*executor.Stream) (executor.Report, error)) (executor.Report, error) {
+func watched(
+	ctx context.Context, taken *executor.Stream, show func(tool.Event) bool,
+	work func(*executor.Stream) (executor.Report, error),
+) (executor.Report, error) {
 	if taken != nil {
 		return executor.Report{}, &Error{"stream", ErrInvalidOptions, errStreamTaken}
 	}

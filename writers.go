@@ -79,7 +79,8 @@ func (h *Host) keepsApart(values map[string]string) error {
 		case err != nil:
 			return fmt.Errorf("%s: whether a tool may write there cannot be determined: %w", own, folder.Reason(err))
 		case into != "":
-			return fmt.Errorf("%s: %s may write to %s, and could forge what is kept there: records of calls, or compiled code", own, writers[into], into)
+			return fmt.Errorf("%s: %s may write to %s, and could forge what is kept there: records of calls, or compiled code",
+				own, writers[into], into)
 		}
 	}
 	h.apart.remember(dirs)

@@ -2,7 +2,8 @@
 // its loop. Each tenant has its own agents.
 //
 //	store := agents.In(dir)
-//	err := store.Save("acme", agents.Agent{Name: "researcher", AllowedTools: []string{"web_search", "fetch_page"}}, tools)
+//	agent := agents.Agent{Name: "researcher", AllowedTools: []string{"web_search", "fetch_page"}}
+//	err := store.Save("acme", agent, tools)
 //	agent, unknown, err := store.Load("acme", "researcher", tools)
 //	session, err := host.NewSession(executor.SessionOptions{Tenant: "acme", Allowed: agent.AllowedTools})
 package agents

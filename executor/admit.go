@@ -110,8 +110,10 @@ func outcomeOf(ctx context.Context, kind tool.Kind) breaker.Outcome {
 // notAdmitted explains to a model why a call was not run.
 func notAdmitted(name string, err error) (tool.Kind, string) {
 	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
-		return tool.Busy, fmt.Sprintf("%s crashed or timed out %d times in a row, so it is disabled for now; try again in %s, or do without it",
-			name, open.Failures, formatWait(time.Until(open.Until)))
+		return tool.Busy,
+			fmt.Sprintf(
+				"%s crashed or timed out %d times in a row, so it is disabled for now; try again in %s, or do without it",
+				name, open.Failures, formatWait(time.Until(open.Until)))
 	}
 	if slow, ok := errors.AsType[*rates.Error](err); ok {
 		return tool.Busy, fmt.Sprintf("too many %s in a short time; try again in %s", slow.Of, formatWait(slow.After))

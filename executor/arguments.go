@@ -154,7 +154,9 @@ func withContext(own tool.Arguments, values []contextValue) tool.Arguments {
 // repair checks what the model wrote, together with the host's values, and repairs it where it does not fit. The
 // result holds the model's part, and why that does not fit if it does not. The integers are those of the complete
 // arguments, if they fit.
-func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextValue) (result repair.Result, integers schema.Integers, err error) {
+func (c *call) repair(
+	ctx context.Context, own tool.Arguments, values []contextValue,
+) (result repair.Result, integers schema.Integers, err error) {
 	if c.brought {
 		ctx = c.batch.checks.With(ctx)
 	}
@@ -214,7 +216,8 @@ func (c *call) logRepairs(ctx context.Context) {
 			rules = append(rules, r.Rule)
 		}
 	}
-	log.InfoContext(ctx, "arguments repaired", "call_id", c.record.CallID, "tool", c.tool, "repairs", len(c.record.Repairs), "rules", rules)
+	log.InfoContext(ctx, "arguments repaired", "call_id", c.record.CallID, "tool", c.tool, "repairs",
+		len(c.record.Repairs), "rules", rules)
 }
 
 // inDigits returns arguments that fit the schema with their integers in digits. All that follows sees them
@@ -237,7 +240,8 @@ func (c *call) refuseMisfit(ctx context.Context, own tool.Arguments, misfit erro
 	}
 	// The model knows nothing of the host's parameters and must not learn of them from
 	// a message, so it is told what is wrong in the terms of the schema that it was shown.
-	shown, err := c.batch.executor.shown.of(ctx, m, func() (*schema.Schema, error) { return schema.Compile(m.ModelParameters) })
+	shown, err := c.batch.executor.shown.of(ctx, m,
+		func() (*schema.Schema, error) { return schema.Compile(m.ModelParameters) })
 	if c.isTooLate(ctx) {
 		return nil
 	}

@@ -129,7 +129,8 @@ func (e *Executor) begin(ctx context.Context, requested Batch, calls int) (conte
 
 // newBatch checks what a batch is requested with. The session counts the batch until it ends.
 func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
-	if err := cmp.Or(fill("Timeout", &requested.Timeout, 0), fill("Parallel", &requested.Parallel, e.options.Parallel)); err != nil {
+	if err := cmp.Or(fill("Timeout", &requested.Timeout, 0),
+		fill("Parallel", &requested.Parallel, e.options.Parallel)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
 	session := requested.Session
@@ -150,8 +151,9 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 		return nil, fmt.Errorf("%w: the session %s is closed", ErrInvalidBatch, session.id)
 	}
 	return &batch{
-		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls), details: e.options.Output.details(calls),
-		files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests,
+		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls),
+		details: e.options.Output.details(calls),
+		files:   slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests,
 		stream: requested.Stream, stop: func() {},
 	}, nil
 }
@@ -175,7 +177,8 @@ func (b *batch) runCalls(ctx context.Context, began tool.EventType, calls []*cal
 	b.session.enter(calls...)
 	b.reportStart(began, calls)
 	status := b.schedule(ctx, calls)
-	report := Report{ID: b.id, Session: b.session, Records: make([]tool.Record, 0, len(calls)), Status: status, Pending: []tool.Action{}, Final: []string{}}
+	report := Report{ID: b.id, Session: b.session, Records: make([]tool.Record, 0, len(calls)), Status: status,
+		Pending: []tool.Action{}, Final: []string{}}
 	for _, c := range calls {
 		if c.phase != phaseEnded {
 			continue

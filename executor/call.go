@@ -130,7 +130,8 @@ func (c *call) refuseFailed(cause error) {
 
 // deny refuses a call for lack of a permission.
 func (c *call) deny(permission, rule string, allow tool.Allow) {
-	c.refuse(tool.Denied, rule, tool.Denial{Permission: permission, Value: tool.Shown(c.record.Function.Name, maxShown), Rule: rule, Allow: allow})
+	c.refuse(tool.Denied, rule, tool.Denial{Permission: permission, Value: tool.Shown(c.record.Function.Name, maxShown),
+		Rule: rule, Allow: allow})
 }
 
 const maxShown = 128 // bytes of a name that a receipt shows

@@ -44,7 +44,9 @@
 //	report, err := e.Execute(ctx, executor.Batch{Session: session, Calls: calls})
 //	for err == nil && report.Status == executor.RequiresAction {
 //		outputs, approvals := answer(report.Pending)
-//		report, err = e.Resume(ctx, executor.Resumption{State: *report.State, Session: session, Outputs: outputs, Approvals: approvals})
+//		report, err = e.Resume(ctx, executor.Resumption{
+//			State: *report.State, Session: session, Outputs: outputs, Approvals: approvals,
+//		})
 //	}
 //
 // The order of calls holds across pauses. All approvals are requested at once. A client call that is not

@@ -105,7 +105,8 @@ func (c *call) checkApprovedCallees(ctx context.Context) {
 		if identity, err := identityOf(ctx, c.entry); err == nil && identity == approved {
 			continue
 		}
-		c.deny("approval", fmt.Sprintf("%s was replaced after the call of %s that leads to it was approved", c.tool, caller.tool), tool.Allow{})
+		c.deny("approval", fmt.Sprintf("%s was replaced after the call of %s that leads to it was approved", c.tool,
+			caller.tool), tool.Allow{})
 		return
 	}
 }

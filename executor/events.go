@@ -53,9 +53,11 @@ func (b *batch) reportStart(kind tool.EventType, calls []*call) {
 }
 
 func (c *call) planned() tool.Planned {
-	p := tool.Planned{ID: c.record.ID, CallID: c.record.CallID, Tool: c.tool, Type: c.record.Type, Arguments: c.record.Function.Arguments}
+	p := tool.Planned{ID: c.record.ID, CallID: c.record.CallID, Tool: c.tool, Type: c.record.Type,
+		Arguments: c.record.Function.Arguments}
 	if m := c.entry.Manifest; m != nil {
-		p.Category, p.Hidden, p.Final, p.Client = m.Category, m.Behavior.Hidden, m.Behavior.Final, m.Execution == manifests.ExecutionClient
+		p.Category, p.Hidden, p.Final, p.Client = m.Category, m.Behavior.Hidden, m.Behavior.Final,
+			m.Execution == manifests.ExecutionClient
 	}
 	return p
 }

@@ -77,7 +77,9 @@ func identityOf(ctx context.Context, entry registry.Entry) (string, error) {
 
 // eachCallee visits the tools that a tool may call, directly and indirectly, each name once. ok is false if there
 // is no such tool.
-func eachCallee(resolver Resolver, entry registry.Entry, visit func(name string, called registry.Entry, ok bool) error) error {
+func eachCallee(
+	resolver Resolver, entry registry.Entry, visit func(name string, called registry.Entry, ok bool) error,
+) error {
 	seen := map[string]bool{}
 	var add func(registry.Entry) error
 	add = func(entry registry.Entry) error {

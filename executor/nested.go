@@ -96,7 +96,8 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	if made.wait != nil { // another session may have other approvals
 		c.unkept.Store(true)
 	}
-	if m := made.entry.Manifest; made.failedTransiently() || made.unkept.Load() || m != nil && m.Behavior.Cache == manifests.CacheOff {
+	if m := made.entry.Manifest; made.failedTransiently() || made.unkept.Load() ||
+		m != nil && m.Behavior.Cache == manifests.CacheOff {
 		c.unkept.Store(true)
 	}
 	record := made.record
@@ -151,15 +152,18 @@ func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 	}
 	// A runtime has checked the permission. For a tool written in Go this is the only check.
 	switch manifest := c.entry.Manifest; {
-	case !slices.Contains(manifest.Permissions.Tools, made.tool) && !slices.Contains(manifest.Permissions.Tools, requested.Function.Name):
+	case !slices.Contains(manifest.Permissions.Tools, made.tool) &&
+		!slices.Contains(manifest.Permissions.Tools, requested.Function.Name):
 		made.deny("tools", fmt.Sprintf("%s may not call %s: its manifest does not ask for it", c.tool, made.tool),
 			tool.Allow{Manifest: manifests.Permissions{Tools: []string{requested.Function.Name}}.Rule()})
 	case c.readOnly && !made.readOnly:
-		made.deny("read_only", fmt.Sprintf("%s is read_only, so it may not call %s, which is not", c.tool, made.tool), tool.Allow{})
+		made.deny("read_only", fmt.Sprintf("%s is read_only, so it may not call %s, which is not", c.tool, made.tool),
+			tool.Allow{})
 	case made.waits() && made.isClient(): // as the next: the caller cannot wait
 		made.deny("execution", fmt.Sprintf("the client runs %s, so no tool can call it", made.tool), tool.Allow{})
 	case made.waits():
-		made.deny("approval", fmt.Sprintf("calls of %s require approval (%s), and a tool cannot wait for one", made.tool, made.wait.action.Reason), tool.Allow{})
+		made.deny("approval", fmt.Sprintf("calls of %s require approval (%s), and a tool cannot wait for one", made.tool,
+			made.wait.action.Reason), tool.Allow{})
 	default:
 		made.checkApprovedCallees(ctx)
 	}
@@ -208,7 +212,8 @@ func (c *call) failedTransiently() bool {
 	case "", tool.ToolFailed, tool.InvalidArguments, tool.Memory, tool.Output: // but not Fuel, which may be its caller's
 		return false
 	case tool.Denied:
-		return !c.record.Skipped || slices.ContainsFunc(c.record.Denials, func(d tool.Denial) bool { return d.Permission == availabilityPermission })
+		return !c.record.Skipped || slices.ContainsFunc(c.record.Denials,
+			func(d tool.Denial) bool { return d.Permission == availabilityPermission })
 	}
 	return true
 }

@@ -202,8 +202,10 @@ func (o *Options) contradiction() error {
 	case o.Breaker.Off && o.Breaker != Breaker{Off: true}:
 		return errors.New("a breaker that is off has no Failures and no Open")
 	case out.PerCall > 0 && out.PerCall < leastOutput:
-		return fmt.Errorf("Output.PerCall is %d; want at least %d, which the note about the cut needs", out.PerCall, leastOutput)
-	case out.Unlimited && (out.PerCall > 0 || out.PerBatch > 0 || out.Kept > 0 || out.KeptPerTenant > 0 || out.Hint != nil):
+		return fmt.Errorf("Output.PerCall is %d; want at least %d, which the note about the cut needs", out.PerCall,
+			leastOutput)
+	case out.Unlimited &&
+		(out.PerCall > 0 || out.PerBatch > 0 || out.Kept > 0 || out.KeptPerTenant > 0 || out.Hint != nil):
 		return errors.New("an output that is unlimited has no PerCall, PerBatch, Kept, KeptPerTenant or Hint")
 	}
 	return nil
@@ -226,7 +228,8 @@ func fillRate(name string, field *Rate, calls int) error {
 	case given.Unlimited && given != Rate{Unlimited: true}:
 		return fmt.Errorf("%s: a rate that is unlimited has no Calls and no Per", name)
 	case !given.Unlimited && (given.Calls <= 0 || given.Per <= 0 || given.Per > maxPer):
-		return fmt.Errorf("%s is %d calls in %s; want both above 0 and at most a century, or Unlimited", name, given.Calls, given.Per)
+		return fmt.Errorf("%s is %d calls in %s; want both above 0 and at most a century, or Unlimited", name, given.Calls,
+			given.Per)
 	}
 	return nil
 }

@@ -90,7 +90,8 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 		return c.cause
 	}
 	if c.record.Incomplete {
-		c.refuse(tool.InvalidArguments, "the response was cut off within this call, so the call was not run; make it again, shorter if it is long")
+		c.refuse(tool.InvalidArguments,
+			"the response was cut off within this call, so the call was not run; make it again, shorter if it is long")
 		return nil
 	}
 	arguments, err := c.parse()
@@ -107,7 +108,8 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 		return fmt.Errorf("tool %s has no manifest or no schema that checks its arguments", c.tool)
 	}
 	if d := m.DeprecatedAs(c.record.Function.Name); d != nil {
-		c.batch.executor.log.WarnContext(ctx, "tool is deprecated", "call_id", c.record.CallID, "tool", c.tool, "since", d.Since, "use", d.Use)
+		c.batch.executor.log.WarnContext(ctx, "tool is deprecated", "call_id", c.record.CallID, "tool", c.tool, "since",
+			d.Since, "use", d.Use)
 	}
 	if !c.permitted() {
 		return nil
@@ -142,7 +144,8 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	c.readOnly = m.Behavior.ReadOnly
 	session := c.batch.session
 	c.invocation = tool.Invocation{
-		CallID: c.record.CallID, Tool: c.tool, Registration: c.entry.Registration, Arguments: arguments.Without(), // no longer parsed, which may take much memory
+		// no longer parsed, which may take much memory
+		CallID: c.record.CallID, Tool: c.tool, Registration: c.entry.Registration, Arguments: arguments.Without(),
 		Context: maps.Clone(session.context), Files: slices.Clone(c.batch.files), // copies, which a tool may modify
 		Tenant: session.tenant, Session: session.id, User: session.user, Trace: c.batch.trace, Host: c,
 	}

@@ -39,7 +39,8 @@ func newRequest(name string, said tool.Request) (request, error) {
 		size += len(key) + len(value)
 	}
 	if size > tool.MaxArgumentsBytes {
-		return request{}, fmt.Errorf("the request to %s has %d bytes, over the limit of %d", tool.Shown(name, 64), size, tool.MaxArgumentsBytes)
+		return request{}, fmt.Errorf("the request to %s has %d bytes, over the limit of %d", tool.Shown(name, 64), size,
+			tool.MaxArgumentsBytes)
 	}
 	if size == 0 {
 		return request{}, nil
@@ -90,7 +91,8 @@ const (
 )
 
 // freeTextParameters is the schema of a custom tool that a caller brings without one.
-const freeTextParameters = `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`
+const freeTextParameters = `{"type":"object","properties":{"input":{"type":"string"}},` +
+	`"required":["input"],"additionalProperties":false}`
 
 // planBrought plans the calls of tools that the caller brings. To compile schemas takes a tenth of a second, to check
 // arguments by them may take half a second, and both take megabytes. So a batch waits for its turn, and keeps nothing
@@ -183,7 +185,8 @@ func clientTools(ctx context.Context, definitions []tool.Definition) (map[string
 
 // valuesIn counts the values and names in a document. One that is not JSON has none, and is refused elsewhere.
 func valuesIn(document []byte) int {
-	doc, err := jsontext.Parse(string(document), jsontext.Limits{Depth: maxBroughtValues, Values: 2 * maxBroughtBytes, Repeated: true})
+	doc, err := jsontext.Parse(string(document),
+		jsontext.Limits{Depth: maxBroughtValues, Values: 2 * maxBroughtBytes, Repeated: true})
 	if err != nil {
 		return 0
 	}
@@ -206,7 +209,8 @@ func manifestOf(d tool.Definition) (*manifests.Manifest, error) {
 		Execution   manifests.Execution `json:"execution"`
 		Type        string              `json:"type"`
 		Parameters  json.RawMessage     `json:"parameters"`
-	}{manifests.SchemaV1, d.Name, "A tool of the caller's.", manifests.ExecutionClient, cmp.Or(d.Type, tool.FunctionCall), parameters})
+	}{manifests.SchemaV1, d.Name, "A tool of the caller's.", manifests.ExecutionClient, cmp.Or(d.Type, tool.FunctionCall),
+		parameters})
 	if err != nil {
 		return nil, errors.New("its parameters are not JSON")
 	}

@@ -39,7 +39,8 @@ type Resumption struct {
 // or that of [Pause.Claim]. Nothing has happened then, and the state can be tried again; a Stream cannot.
 func (e *Executor) Resume(ctx context.Context, r Resumption) (report Report, err error) {
 	defer wrapError("resume", &err)
-	requested := Batch{Session: r.Session, Timeout: r.Timeout, Parallel: r.Parallel, Files: r.Files, Trace: r.Trace, Requests: r.Requests, Client: r.Client, Stream: r.Stream}
+	requested := Batch{Session: r.Session, Timeout: r.Timeout, Parallel: r.Parallel, Files: r.Files, Trace: r.Trace,
+		Requests: r.Requests, Client: r.Client, Stream: r.Stream}
 	stored := r.State.stored()
 	ctx, b, err := e.begin(ctx, requested, len(stored.Calls))
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 type resultKey struct {
 	tool    tool.Registration
 	tenant  string
-	session string            // its key; empty: the same in all sessions of the tenant
-	rest    [sha256.Size]byte // context values, user, files, the caller's request, arguments, and the tools that it may call
+	session string // its key; empty: the same in all sessions of the tenant
+	// context values, user, files, the caller's request, arguments, and the tools that it may call
+	rest [sha256.Size]byte
 }
 
 // answered is a cached result. It must not be modified.
@@ -44,7 +45,8 @@ func tenantDomain(tenant string) string { return "tenant " + tenant }
 func (c *call) ask() error {
 	b, behavior := c.batch, c.entry.Manifest.Behavior
 	reuse := b.executor.options.Reuse
-	if reuse.Scope == ReuseNone || !behavior.ReadOnly || behavior.Cache == manifests.CacheOff || c.entry.Registration == (tool.Registration{}) {
+	if reuse.Scope == ReuseNone || !behavior.ReadOnly || behavior.Cache == manifests.CacheOff ||
+		c.entry.Registration == (tool.Registration{}) {
 		return nil
 	}
 	q := &answers.Question[resultKey]{
@@ -123,7 +125,8 @@ func appendFiles(text []byte, files []tool.File) []byte {
 // barrier invalidates what a call that is not read-only may make stale, now and when it has ended.
 func (b *batch) barrier(c *call) (end func()) {
 	domains := []string{tenantDomain(b.session.tenant)}
-	if slices.ContainsFunc(c.entry.Manifest.Permissions.Files, func(p manifests.FilePermission) bool { return p.Access == manifests.AccessReadWrite }) {
+	if slices.ContainsFunc(c.entry.Manifest.Permissions.Files,
+		func(p manifests.FilePermission) bool { return p.Access == manifests.AccessReadWrite }) {
 		domains = append(domains, writableFiles)
 	}
 	return b.executor.answers.Barrier(domains...)
@@ -132,11 +135,13 @@ func (b *batch) barrier(c *call) (end func()) {
 // isShareable reports whether the call's result also holds for its duplicates: it ran, or was cached, and did not end
 // for a reason of its own.
 func (c *call) isShareable() bool {
-	return !c.record.Skipped && !slices.Contains([]tool.Kind{tool.Busy, tool.Cancelled, tool.Internal}, c.record.Result.Kind)
+	return !c.record.Skipped &&
+		!slices.Contains([]tool.Kind{tool.Busy, tool.Cancelled, tool.Internal}, c.record.Result.Kind)
 }
 
 // copyResult completes the record with the result of a call of the same batch.
 func (c *call) copyResult(source *call) {
 	c.record.Skipped, c.record.Source = true, source.record.CallID
-	c.record.Result, c.record.Cuts, c.whole = output.Clone(source.record.Result), slices.Clone(source.record.Cuts), source.whole
+	c.record.Result, c.record.Cuts, c.whole = output.Clone(source.record.Result), slices.Clone(source.record.Cuts),
+		source.whole
 }

@@ -16,7 +16,8 @@ import (
 // runCall completes one planned call: it is admitted, runs and is settled.
 func (b *batch) runCall(ctx context.Context, c *call) {
 	c.began = time.Now()
-	b.executor.log.LogAttrs(ctx, slog.LevelInfo, "call started", slog.String("call_id", c.record.CallID), slog.String("tool", c.tool))
+	b.executor.log.LogAttrs(ctx, slog.LevelInfo, "call started", slog.String("call_id", c.record.CallID),
+		slog.String("tool", c.tool))
 	b.send(tool.CallStarted, c.describe)
 	switch c.phase {
 	case phaseRefused:
@@ -82,7 +83,8 @@ func normalize(outcome *tool.Outcome, err error) error {
 	case err != nil:
 		result.Success = false
 		result.Kind, result.Error = classify(err)
-		if failure, ok := errors.AsType[*tool.Error](err); ok && failure != nil && failure.Err != nil && result.Kind == tool.Internal {
+		if failure, ok := errors.AsType[*tool.Error](err); ok && failure != nil && failure.Err != nil &&
+			result.Kind == tool.Internal {
 			err = failure.Err
 		}
 	case result.Success:
@@ -125,7 +127,8 @@ func classify(err error) (tool.Kind, string) {
 
 // complete completes the record with a normalized outcome. An error without a kind means that the tool did not return.
 func (c *call) complete(outcome tool.Outcome, err error) {
-	c.record.Usage, c.record.Log, c.record.Denials, c.record.HostCalls = outcome.Usage, outcome.Log, outcome.Denials, outcome.HostCalls
+	c.record.Usage, c.record.Log, c.record.Denials, c.record.HostCalls = outcome.Usage, outcome.Log, outcome.Denials,
+		outcome.HostCalls
 	c.record.Usage.Queue = c.queued
 	c.record.Result, c.cause = outcome.Result, err
 	if kind := outcome.Result.Kind; err != nil && (kind == "" || kind == tool.Internal) {

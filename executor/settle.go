@@ -39,7 +39,8 @@ func (b *batch) recordCall(ctx context.Context, c *call) {
 	}
 	own := b.brought[c.tool].Manifest
 	entry := Entry{
-		Record: c.record, Whole: c.whole, Tool: c.tool, Brought: own != nil && own == c.entry.Manifest, Batch: b.id, Session: b.session.id, Tenant: b.session.tenant, Began: c.began,
+		Record: c.record, Whole: c.whole, Tool: c.tool, Brought: own != nil && own == c.entry.Manifest, Batch: b.id,
+		Session: b.session.id, Tenant: b.session.tenant, Began: c.began,
 	}
 	if c.record.Result.Kind == tool.Internal && c.cause != nil {
 		entry.Cause = textOf(c.cause)

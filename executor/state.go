@@ -96,7 +96,8 @@ func (s *State) UnmarshalJSON(document []byte) error {
 
 func checkSize(bytes int) error {
 	if bytes > MaxStateBytes {
-		return &Error{Op: "state", Err: fmt.Errorf("%w: it has %d bytes; at most %d are read", ErrInvalidState, bytes, MaxStateBytes)}
+		return &Error{Op: "state",
+			Err: fmt.Errorf("%w: it has %d bytes; at most %d are read", ErrInvalidState, bytes, MaxStateBytes)}
 	}
 	return nil
 }
@@ -127,7 +128,8 @@ func (s *State) Scan(column any) error {
 	case []byte:
 		return s.UnmarshalJSON(column)
 	default:
-		return &Error{Op: "state", Err: fmt.Errorf("%w: the column holds a %T; want text or bytes with JSON", ErrInvalidState, column)}
+		return &Error{Op: "state",
+			Err: fmt.Errorf("%w: the column holds a %T; want text or bytes with JSON", ErrInvalidState, column)}
 	}
 }
 

@@ -51,7 +51,8 @@ func (e *Executor) Subscribe(options SubscribeOptions) (*Subscription, error) {
 		return nil, &Error{Op: "subscribe", Err: fmt.Errorf("%w: %w", ErrInvalidOptions, err)}
 	}
 	if session := options.Session; session != nil && session.executor != e {
-		return nil, &Error{Op: "subscribe", Err: fmt.Errorf("%w: the session %s is another executor's", ErrInvalidOptions, session.id)}
+		return nil,
+			&Error{Op: "subscribe", Err: fmt.Errorf("%w: the session %s is another executor's", ErrInvalidOptions, session.id)}
 	}
 	s := &Subscription{of: &e.subscribers, session: options.Session, most: options.Queue, bell: newBell()}
 	s.of.mu.Lock()

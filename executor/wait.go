@@ -33,11 +33,13 @@ func (c *call) planWait(ctx context.Context) error {
 	if !client && reason == "" {
 		return nil
 	}
-	text, err := c.invocation.Arguments.Without(c.entry.Manifest.Context...).MarshalJSON() // the host's values are not shown
+	// the host's values are not shown
+	text, err := c.invocation.Arguments.Without(c.entry.Manifest.Context...).MarshalJSON()
 	if err != nil {
 		return err
 	}
-	action := tool.Action{CallID: c.record.CallID, Call: c.record.Call, Tool: c.tool, Arguments: text, Hints: c.entry.Hints()}
+	action := tool.Action{CallID: c.record.CallID, Call: c.record.Call, Tool: c.tool, Arguments: text,
+		Hints: c.entry.Hints()}
 	action.Call.ID = cmp.Or(action.Call.ID, c.record.CallID)
 	if client {
 		action.Type, action.Reason = tool.NeedsOutput, "the client runs "+c.tool
@@ -113,7 +115,8 @@ func (b *batch) announce(ctx context.Context, c *call) {
 		return
 	}
 	c.phase = phaseAnnounced
-	b.executor.log.InfoContext(ctx, "call waiting", "call_id", c.record.CallID, "tool", c.tool, "for", string(c.wait.action.Type))
+	b.executor.log.InfoContext(ctx, "call waiting", "call_id", c.record.CallID, "tool", c.tool, "for",
+		string(c.wait.action.Type))
 	b.send(tool.CallWaiting, func(event *tool.Event) {
 		c.describe(event)
 		action := c.wait.action
@@ -172,6 +175,7 @@ func (b *batch) keepApprovals(calls []*call) {
 		if c.phase == phaseEnded || c.wait == nil || c.wait.approved == (pause.Permit{}) || !c.wait.approved.Until.IsZero() {
 			continue // the session has approvals for a time already
 		}
-		b.session.approved.Keep(tool.Approval{CallID: c.record.CallID, Approve: true, Fingerprint: c.wait.approved.Fingerprint, Scope: tool.ApproveOnce})
+		b.session.approved.Keep(tool.Approval{CallID: c.record.CallID, Approve: true,
+			Fingerprint: c.wait.approved.Fingerprint, Scope: tool.ApproveOnce})
 	}
 }

@@ -15,7 +15,8 @@ import (
 // in its own file, permission_NAME.go. Its fields are in [Permissions], [Grant], [Grants] and
 // [Deny]. It is built once and never written to.
 var kinds = sync.OnceValue(func() []kind {
-	return []kind{files(), network(), secrets(), contextValues(), environment(), keyValue(), tools(), functions(), languageModel()}
+	return []kind{files(), network(), secrets(), contextValues(), environment(), keyValue(), tools(), functions(),
+		languageModel()}
 })
 
 // Permissions is what a tool requests. It is an upper limit and grants nothing.

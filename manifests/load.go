@@ -58,8 +58,11 @@ func readFile(path string) (source []byte, err error) {
 	}
 	source = content.Bytes()
 	if bytes.HasPrefix(source, []byte("\x00asm")) || filepath.Ext(path) == ".wasm" {
-		return nil, &Error{Problems: []Problem{{File: path, Line: 1, Column: 1, Kind: mistake.Syntax, Message: "this is a WebAssembly module, not its manifest",
-			Fix: "name the manifest, such as tool.yaml, which names the module with module: {path: " + filepath.Base(path) + "}; caisson inspect prints one to start from"}}}
+		return nil,
+			&Error{Problems: []Problem{{File: path, Line: 1, Column: 1, Kind: mistake.Syntax,
+				Message: "this is a WebAssembly module, not its manifest",
+				Fix: "name the manifest, such as tool.yaml, which names the module with module: {path: " + filepath.Base(path) +
+					"}; caisson inspect prints one to start from"}}}
 	}
 	if len(source) > MaxBytes {
 		return nil, fmt.Errorf("%w: %s is larger than %d bytes", ErrFile, path, MaxBytes)
@@ -109,7 +112,8 @@ func parse[T any](file string, source []byte, of subject, read func(*reader, *no
 	switch root := r.document(source); {
 	case r.isForeign(root):
 		r.problems = nil
-		r.add(position{1, 1}, "", mistake.OtherDocument, "this is not a "+of.name, fmt.Sprintf("name a %s, such as %s, which begins with schema: %s", of.name, of.example, of.schema))
+		r.add(position{1, 1}, "", mistake.OtherDocument, "this is not a "+of.name,
+			fmt.Sprintf("name a %s, such as %s, which begins with schema: %s", of.name, of.example, of.schema))
 	case root != nil:
 		parsed = read(r, root)
 	}
@@ -147,10 +151,12 @@ func (r *reader) document(source []byte) *node {
 	source = bytes.TrimPrefix(source, []byte("\ufeff"))
 	switch {
 	case len(source) > MaxBytes:
-		r.add(start, "", mistake.Syntax, fmt.Sprintf("%d bytes are over the limit of %d", len(source), MaxBytes), "make the "+r.subject.name+" smaller")
+		r.add(start, "", mistake.Syntax, fmt.Sprintf("%d bytes are over the limit of %d", len(source), MaxBytes),
+			"make the "+r.subject.name+" smaller")
 		return nil
 	case !utf8.Valid(source):
-		r.add(lastPosition(source[:validPrefix(source)]), "", mistake.Syntax, "the text is not valid UTF-8", "save the file as UTF-8")
+		r.add(lastPosition(source[:validPrefix(source)]), "", mistake.Syntax, "the text is not valid UTF-8",
+			"save the file as UTF-8")
 		return nil
 	case len(bytes.TrimSpace(source)) == 0:
 		return r.empty()

@@ -109,7 +109,8 @@ func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
 				continue
 			}
 			inner := keypath.Index(at, i) + ".path"
-			r.conflict(inner, fmt.Sprintf("%s overlaps %s", mount.Path, earlier.Path), "use paths that do not lie inside each other")
+			r.conflict(inner, fmt.Sprintf("%s overlaps %s", mount.Path, earlier.Path),
+				"use paths that do not lie inside each other")
 			break
 		}
 	}
@@ -123,7 +124,8 @@ func (r *reader) fileGrants(n *node, path string) []FileGrant {
 		grant := r.fileGrant(n, path)
 		if grant.Path.Err() == nil && slices.ContainsFunc(grants, func(g FileGrant) bool { return g.Path == grant.Path }) {
 			inner := keypath.Key(path, "path")
-			r.add(r.place(inner), inner, mistake.DuplicateKey, clip(grant.Path.String())+" appears twice in the grant", "keep one of the two")
+			r.add(r.place(inner), inner, mistake.DuplicateKey, clip(grant.Path.String())+" appears twice in the grant",
+				"keep one of the two")
 		}
 		grants = append(grants, grant)
 	})
@@ -179,9 +181,12 @@ func deniedDirectory(d FilePermission) Element {
 	return s
 }
 
-func directoryElement(path permission.GuestPath, is func(asked permission.GuestPath) bool, canonical func() (any, error)) Element {
+func directoryElement(
+	path permission.GuestPath, is func(asked permission.GuestPath) bool, canonical func() (any, error),
+) Element {
 	return Element{
-		About: "the directory " + path.String(), Fix: "write a guest path that a manifest asks for, or remove it", canonical: canonical,
+		About: "the directory " + path.String(), Fix: "write a guest path that a manifest asks for, or remove it",
+		canonical: canonical,
 		asked: func(m *Manifest) bool {
 			return slices.ContainsFunc(m.Permissions.Files, func(p FilePermission) bool { return is(p.Path) })
 		},

@@ -98,7 +98,8 @@ func (r *reader) networkFields(p *NetworkPermission, example string, ports parse
 	return []field{
 		required("host", example, &p.Host, canonical(r, permission.ParseHost)),
 		optional("ports", &p.Ports, ports),
-		optional("methods", &p.Methods, distinctOf(r, maxList, r.word(methodText, "write a method in upper case, such as GET"))),
+		optional("methods", &p.Methods,
+			distinctOf(r, maxList, r.word(methodText, "write a method in upper case, such as GET"))),
 		optional("schemes", &p.Schemes, r.schemes),
 		optional("paths", &p.Paths, distinctOf(r, maxList, canonical(r, permission.ParseURLPath))),
 	}
@@ -153,8 +154,10 @@ func (r *reader) networkGrants(n *node, at string) []NetworkGrant {
 func (r *reader) networkDeny(n *node, at string) *NetworkDeny {
 	var p NetworkPermission
 	var addresses []netip.Prefix
-	r.object(n, at, append(r.networkFields(&p, "", r.ports), optional("addresses", &addresses, distinctOf(r, maxList, r.prefix)))...)
-	return &NetworkDeny{Host: p.Host, Ports: p.Ports, Methods: p.Methods, Schemes: p.Schemes, Paths: p.Paths, Addresses: addresses}
+	r.object(n, at,
+		append(r.networkFields(&p, "", r.ports), optional("addresses", &addresses, distinctOf(r, maxList, r.prefix)))...)
+	return &NetworkDeny{Host: p.Host, Ports: p.Ports, Methods: p.Methods, Schemes: p.Schemes, Paths: p.Paths,
+		Addresses: addresses}
 }
 
 // prefix reads a network or a single address.

@@ -19,7 +19,8 @@ func keyValue() kind {
 			key: "kv",
 			read: func(r *reader, n *node, at string, p *Permissions) {
 				p.KV = &KVPermission{}
-				r.object(n, at, required("bytes", "bytes: and how much the tool stores, such as 1MiB", &p.KV.Bytes, r.bytes(1, maxKV)))
+				r.object(n, at,
+					required("bytes", "bytes: and how much the tool stores, such as 1MiB", &p.KV.Bytes, r.bytes(1, maxKV)))
 			},
 		},
 	}
@@ -32,7 +33,8 @@ func languageModel() kind {
 			key: "llm",
 			read: func(r *reader, n *node, at string, p *Permissions) {
 				p.LLM = &LLMPermission{}
-				r.object(n, at, required("tokens", "tokens: and how many a call may use, such as 4000", &p.LLM.Tokens, integer[int64](r, 1, maxTokens)))
+				r.object(n, at, required("tokens", "tokens: and how many a call may use, such as 4000", &p.LLM.Tokens,
+					integer[int64](r, 1, maxTokens)))
 			},
 		},
 	}

@@ -115,14 +115,16 @@ func (r *reader) placeFields(p *SecretPlace) []field {
 		optional("header", &p.Header, r.header),
 		optional("prefix", &p.Prefix, r.word(prefixText, `write 1 to 64 visible characters of ASCII, such as "Bearer "`)),
 		optional("query", &p.Query, r.word(queryName, "use letters, digits and . _ ~ - for the name of the query parameter")),
-		optional("body", &p.Body, r.word(queryName, "use letters, digits and . _ ~ - for the member of the JSON object, or the field of the form")),
+		optional("body", &p.Body,
+			r.word(queryName, "use letters, digits and . _ ~ - for the member of the JSON object, or the field of the form")),
 	}
 }
 
 // checkPlace reports more than one place, and a missing place if one is required.
 func (r *reader) checkPlace(n *node, at string, required bool) {
 	if given := n.count("header", "query", "body"); given > 1 || given == 0 && required {
-		r.add(n.at, at, mistake.Conflict, "a secret goes into one place: a header, a query parameter or the body", "give exactly one of header, query and body")
+		r.add(n.at, at, mistake.Conflict, "a secret goes into one place: a header, a query parameter or the body",
+			"give exactly one of header, query and body")
 	}
 	if n.get("prefix") != nil && n.get("header") == nil {
 		inner := at + ".prefix"
@@ -133,7 +135,8 @@ func (r *reader) checkPlace(n *node, at string, required bool) {
 func (r *reader) header(n *node, at string) string {
 	text := r.word(tokenText, "write the name of a header, such as X-Api-Key")(n, at)
 	if slices.Contains(hopHeaders[:], strings.ToLower(text)) {
-		r.invalid(n, at, fmt.Sprintf("%q controls how a request is sent", text), "use another header, such as Authorization or X-Api-Key")
+		r.invalid(n, at, fmt.Sprintf("%q controls how a request is sent", text),
+			"use another header, such as Authorization or X-Api-Key")
 		return ""
 	}
 	return text
@@ -180,7 +183,8 @@ func (r *reader) checkSecretSource(n *node, at string) {
 	}
 	encrypted := n.get("age") != nil
 	if encrypted && n.get("identity") == nil {
-		r.add(n.at, keypath.Key(at, "identity"), mistake.Missing, "the key identity is required with age", "add identity: and the file with the key to it")
+		r.add(n.at, keypath.Key(at, "identity"), mistake.Missing, "the key identity is required with age",
+			"add identity: and the file with the key to it")
 	}
 	for _, key := range [...]string{"identity", "key"} {
 		if inner := keypath.Key(at, key); !encrypted && n.get(key) != nil {

@@ -135,7 +135,8 @@ func (r *reader) contextSources(n *node, path string) []ContextSource {
 	r.mapping(n, path, maxContext, func(m member, path string) {
 		if r.key(m, path, parameterName, settingFix) {
 			if same := equalFold(seen, m.key); same != "" {
-				r.add(m.at, path, mistake.Conflict, fmt.Sprintf("%q is the same name as %q", m.key, same), "keep one of the two; case makes no difference")
+				r.add(m.at, path, mistake.Conflict, fmt.Sprintf("%q is the same name as %q", m.key, same),
+					"keep one of the two; case makes no difference")
 			}
 			seen = append(seen, m.key)
 		}
@@ -147,7 +148,8 @@ func (r *reader) contextSources(n *node, path string) []ContextSource {
 func (r *reader) contextSource(m member, path string) ContextSource {
 	source := ContextSource{Origin: r.origin(m.at), Name: m.key}
 	read := r.object(m.value, path,
-		required("from", "from: and token, flag, session or fixed", &source.From, choice(r, FromToken, FromFlag, FromSession, FromFixed)),
+		required("from", "from: and token, flag, session or fixed", &source.From,
+			choice(r, FromToken, FromFlag, FromSession, FromFixed)),
 		field{"value", "", func(n *node, path string) {
 			source.Value = r.value(maxContextValue)(n, path)
 			if n.kind == textNode && n.text == "" {
@@ -162,7 +164,8 @@ func (r *reader) contextSource(m member, path string) ContextSource {
 	inner := path + ".value"
 	switch {
 	case source.From == FromFixed && !given:
-		r.add(m.value.at, inner, mistake.Missing, "the key value is required with from: fixed", "add value: and what every call gets")
+		r.add(m.value.at, inner, mistake.Missing, "the key value is required with from: fixed",
+			"add value: and what every call gets")
 	case source.From != FromFixed && given:
 		r.conflict(inner, fmt.Sprintf("the value comes from the %s", source.From), "remove value, or write from: fixed")
 	}
@@ -180,7 +183,8 @@ func (r *reader) patterns(n *node, at string) []string {
 }
 
 func (r *reader) pattern(n *node, at string) string {
-	const fix = `write a tool's name, or a glob such as "file_*": * stands for any text, ? for one character, [ab] for one of several`
+	const fix = `write a tool's name, or a glob such as "file_*": * stands for any text, ? for one character, ` +
+		`[ab] for one of several`
 	text := r.word(toolPattern, fix)(n, at)
 	if _, err := path.Match(text, ""); err != nil {
 		r.invalid(n, at, fmt.Sprintf("%q is not a glob: syntax error", clip(text)), fix)

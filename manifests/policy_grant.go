@@ -109,7 +109,8 @@ func (r *reader) deny(n *node, path string) PolicyDeny {
 	}
 	if keys := keysOf(takes); n.count(keys...) != 1 {
 		last := len(keys) - 1
-		r.add(n.at, path, mistake.Conflict, "each element denies exactly one thing", "give exactly one of "+strings.Join(keys[:last], ", ")+" and "+keys[last])
+		r.add(n.at, path, mistake.Conflict, "each element denies exactly one thing",
+			"give exactly one of "+strings.Join(keys[:last], ", ")+" and "+keys[last])
 	}
 	return d
 }

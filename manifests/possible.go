@@ -68,7 +68,8 @@ func (n *node) subschemas(path string, visit func(n *node, path string)) {
 			for _, named := range m.value.members {
 				named.value.subschemas(keypath.Key(inner, named.key), visit)
 			}
-		case "items", "additionalItems", "prefixItems", "contains", "unevaluatedItems", "additionalProperties", "unevaluatedProperties",
+		case "items", "additionalItems", "prefixItems", "contains", "unevaluatedItems", "additionalProperties",
+			"unevaluatedProperties",
 			"propertyNames", "allOf", "anyOf", "oneOf", "then", "else":
 			m.value.subschemas(inner, visit)
 			for i, element := range m.value.elements {
@@ -102,7 +103,8 @@ func (p *possibility) closed(n *node, path string) {
 		if d.with != "" {
 			condition += " with " + clip(d.with)
 		}
-		p.r.add(d.name.at, d.path, mistake.BadSchema, fmt.Sprintf("%q %s, but there is no such property", clip(d.name.text), condition), undeclaredFix(d.name.text, known))
+		p.r.add(d.name.at, d.path, mistake.BadSchema, fmt.Sprintf("%q %s, but there is no such property", clip(d.name.text),
+			condition), undeclaredFix(d.name.text, known))
 	}
 }
 
@@ -136,7 +138,8 @@ func (p *possibility) unmet(n *node, path string, known map[string]bool, seen ma
 	found = append(found, unknownIn(n.below("required"), keypath.Key(path, "required"), "", known)...)
 	if !p.old {
 		for _, m := range n.below("dependentRequired").members {
-			found = append(found, unknownIn(m.value, keypath.Key(keypath.Key(path, "dependentRequired"), m.key), m.key, known)...)
+			found = append(found,
+				unknownIn(m.value, keypath.Key(keypath.Key(path, "dependentRequired"), m.key), m.key, known)...)
 		}
 	}
 	for i, element := range n.below("allOf").elements {
@@ -221,7 +224,8 @@ func (p *possibility) bounds(n *node, path string) {
 		{"minProperties", "maxProperties", "object", "object"},
 	} {
 		least, most := n.get(pair.least), n.get(pair.most)
-		if least == nil || most == nil || least.kind != numberNode || most.kind != numberNode || !n.mayBe(strings.Fields(pair.types)) {
+		if least == nil || most == nil || least.kind != numberNode || most.kind != numberNode ||
+			!n.mayBe(strings.Fields(pair.types)) {
 			continue
 		}
 		// Rounding keeps the order, so that the numbers differ if their approximations do.
@@ -231,7 +235,9 @@ func (p *possibility) bounds(n *node, path string) {
 		if cmp.Or(lowErr, highErr) != nil || low < high || low == high && !(exclusive && least.text == most.text) {
 			continue
 		}
-		p.r.add(least.at, keypath.Key(path, pair.least), mistake.BadSchema, fmt.Sprintf("no %s has both %s %s and %s %s", pair.what, pair.least, clip(least.text), pair.most, clip(most.text)), "correct one of the two")
+		p.r.add(least.at, keypath.Key(path, pair.least), mistake.BadSchema,
+			fmt.Sprintf("no %s has both %s %s and %s %s", pair.what, pair.least, clip(least.text), pair.most, clip(most.text)),
+			"correct one of the two")
 	}
 }
 
@@ -264,7 +270,8 @@ func (r *reader) checkAliasValues(m *Manifest) {
 			certain := (schema.String | schema.Boolean).Has(kind) && parameter.Types.Has(kind)
 			if certain && !probe.Fits(unending, parameter, text) {
 				path := keypath.Key(keypath.Key(keypath.Key("parameter_aliases", alias.Name), "values"), value.Written)
-				r.conflict(path, fmt.Sprintf("the parameter %s cannot be %s", alias.Parameter, clip(text)), "write a value that the parameter's schema allows")
+				r.conflict(path, fmt.Sprintf("the parameter %s cannot be %s", alias.Parameter, clip(text)),
+					"write a value that the parameter's schema allows")
 			}
 		}
 	}

@@ -29,7 +29,8 @@ type Problem struct {
 
 // problemAt returns a problem at a position, or at the start of the file for the zero position.
 func problemAt(file string, at position, path string, kind mistake.Kind, message, fix string) Problem {
-	return Problem{File: file, Line: max(at.line, 1), Column: max(at.column, 1), Path: path, Kind: kind, Message: message, Fix: fix}
+	return Problem{File: file, Line: max(at.line, 1), Column: max(at.column, 1), Path: path, Kind: kind, Message: message,
+		Fix: fix}
 }
 
 // String returns the problem on one line.

@@ -102,7 +102,8 @@ func (r *reader) profiles(n *node, path string) []Profile {
 			return
 		}
 		if _, builtin := builtinProfile(m.key); builtin {
-			r.add(m.at, path, mistake.Conflict, fmt.Sprintf("%q is a built-in profile", m.key), "choose another name, and write extends: "+m.key)
+			r.add(m.at, path, mistake.Conflict, fmt.Sprintf("%q is a built-in profile", m.key),
+				"choose another name, and write extends: "+m.key)
 			return
 		}
 		drafts = append(drafts, draft)
@@ -137,7 +138,8 @@ func (r *reader) completeProfiles(drafts []profileDraft) []Profile {
 			for _, link := range chain {
 				inCycle[link.name] = true
 			}
-			r.addExtends(d, mistake.Conflict, "the profile extends itself: "+cycleText(chain), "extend a built-in profile: "+strings.Join(profileNames(BuiltinProfiles()), ", "))
+			r.addExtends(d, mistake.Conflict, "the profile extends itself: "+cycleText(chain),
+				"extend a built-in profile: "+strings.Join(profileNames(BuiltinProfiles()), ", "))
 		case cycle:
 		case !known:
 			r.unknownParent(d, byName)
@@ -186,7 +188,8 @@ func (r *reader) unknownParent(d profileDraft, byName map[string]profileDraft) {
 	if _, own := byName[d.extends]; own || d.extends == "" {
 		return
 	}
-	r.addExtends(d, mistake.InvalidValue, fmt.Sprintf("there is no profile %q", clip(d.extends)), knownProfiles(d.extends, slices.Collect(maps.Keys(byName))))
+	r.addExtends(d, mistake.InvalidValue, fmt.Sprintf("there is no profile %q", clip(d.extends)),
+		knownProfiles(d.extends, slices.Collect(maps.Keys(byName))))
 }
 
 func (r *reader) addExtends(d profileDraft, kind mistake.Kind, message, fix string) {
@@ -203,7 +206,8 @@ func (r *reader) checkProfile(root *node, p *Policy) {
 	if _, builtin := builtinProfile(p.Profile); builtin || p.Profile == "" || slices.Contains(own, p.Profile) {
 		return
 	}
-	r.add(root.get("profile").at, "profile", mistake.InvalidValue, fmt.Sprintf("there is no profile %q", clip(p.Profile)), knownProfiles(p.Profile, own))
+	r.add(root.get("profile").at, "profile", mistake.InvalidValue, fmt.Sprintf("there is no profile %q", clip(p.Profile)),
+		knownProfiles(p.Profile, own))
 }
 
 // knownProfiles returns a fix that suggests a name for a wrong one.

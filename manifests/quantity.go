@@ -60,7 +60,8 @@ func (b Bytes) String() string {
 func ParseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%w: duration %q: want a positive one with a unit, such as 10s, 1m30s or 1.5s", errQuantity, text)
+		return 0,
+			fmt.Errorf("%w: duration %q: want a positive one with a unit, such as 10s, 1m30s or 1.5s", errQuantity, text)
 	}
 	return d, nil
 }

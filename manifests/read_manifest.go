@@ -50,7 +50,8 @@ func (r *reader) manifest(root *node) *Manifest {
 		required("name", "name: and a name for models, such as fetch_page", &m.Name, r.name),
 		optional("label", &m.Label, r.line(maxLabel)),
 		optional("summary", &m.Summary, r.line(maxSummary)),
-		required("description", "description: and a sentence that tells a model what the tool does", &m.Description, r.prose(maxDescription)),
+		required("description", "description: and a sentence that tells a model what the tool does", &m.Description,
+			r.prose(maxDescription)),
 		optional("version", &m.Version, r.version),
 		optional("category", &m.Category, r.line(maxCategory)),
 		field{"module", "", func(n *node, path string) { r.module(n, path, &m.Module) }},
@@ -121,13 +122,16 @@ func (r *reader) requirement(n *node, path string) string {
 		setting = strings.Trim(setting, " ")
 		switch {
 		case strings.HasPrefix(setting, "/") && !requiredDirectory.MatchString(setting):
-			r.invalid(n, path, fmt.Sprintf("%q is not allowed here", clip(text)), "write the path of a directory that the tool requests, such as /data")
+			r.invalid(n, path, fmt.Sprintf("%q is not allowed here", clip(text)),
+				"write the path of a directory that the tool requests, such as /data")
 			return ""
 		case !strings.HasPrefix(setting, "/") && !settingName.MatchString(setting):
-			r.invalid(n, path, fmt.Sprintf("%q is not allowed here", clip(text)), settingFix+"; write A|B if one of two settings is enough")
+			r.invalid(n, path, fmt.Sprintf("%q is not allowed here", clip(text)),
+				settingFix+"; write A|B if one of two settings is enough")
 			return ""
 		case slices.Contains(settings, setting):
-			r.add(n.at, path, mistake.DuplicateKey, fmt.Sprintf("%q appears twice among the alternatives", setting), "keep one of the two")
+			r.add(n.at, path, mistake.DuplicateKey, fmt.Sprintf("%q appears twice among the alternatives", setting),
+				"keep one of the two")
 			return ""
 		}
 		settings = append(settings, setting)
@@ -189,7 +193,8 @@ func (r *reader) checkExecution(root *node, m *Manifest) {
 		return
 	case ExecutionSandbox, "":
 		if root.get("module") == nil {
-			r.add(root.at, "module", mistake.Missing, "the key module is required", "add module: {path: …}, or execution: client if the caller runs the tool")
+			r.add(root.at, "module", mistake.Missing, "the key module is required",
+				"add module: {path: …}, or execution: client if the caller runs the tool")
 		}
 		return
 	}
@@ -214,12 +219,14 @@ func (r *reader) checkBehavior(root *node, m *Manifest) {
 		r.conflict("behavior.destructive", "a tool that is read_only destroys nothing", "remove one of the two")
 	}
 	if root.get("behavior").get("cache") != nil && b.Cache != CacheOff && !b.ReadOnly {
-		r.conflict("behavior.cache", "only results of a tool that is read_only can be reused", "set behavior.read_only: true, or write cache: off")
+		r.conflict("behavior.cache", "only results of a tool that is read_only can be reused",
+			"set behavior.read_only: true, or write cache: off")
 	}
 	for i, mount := range m.Permissions.Files {
 		path := keypath.Index("permissions.files", i)
 		if b.ReadOnly && mount.Access == AccessReadWrite {
-			r.conflict(path+".access", "a tool that is read_only asks to write below "+mount.Path.String(), "ask for access: read, or remove behavior.read_only")
+			r.conflict(path+".access", "a tool that is read_only asks to write below "+mount.Path.String(),
+				"ask for access: read, or remove behavior.read_only")
 		}
 	}
 }
@@ -232,7 +239,8 @@ func (r *reader) checkNames(root *node, m *Manifest) {
 	}
 	for _, key := range []string{"aliases", "retired"} {
 		for i, n := range root.below(key).elements {
-			if n.kind != textNode || !toolName.MatchString(n.text) || slices.Contains(seen[key], n.text) { // the last is reported already
+			// the last is reported already
+			if n.kind != textNode || !toolName.MatchString(n.text) || slices.Contains(seen[key], n.text) {
 				continue
 			}
 			all := slices.Concat(seen["name"], seen["aliases"], seen["retired"])
@@ -247,7 +255,8 @@ func (r *reader) checkNames(root *node, m *Manifest) {
 	switch {
 	case d == nil:
 	case d.Alias != "" && !slices.Contains(m.Aliases, d.Alias):
-		r.conflict("deprecated.alias", fmt.Sprintf("%q is not an alias of the tool", d.Alias), "write one of its aliases, or remove alias to deprecate the tool")
+		r.conflict("deprecated.alias", fmt.Sprintf("%q is not an alias of the tool", d.Alias),
+			"write one of its aliases, or remove alias to deprecate the tool")
 	case d.Use != "" && (d.Use == d.Alias || d.Use == m.Name && d.Alias == ""):
 		r.conflict("deprecated.use", "the tool is its own successor", "name another tool")
 	}
@@ -360,10 +369,12 @@ func (r *reader) format(n *node, path string) json.RawMessage {
 	}
 	for _, key := range [...]string{"syntax", "definition"} {
 		if n.get(key) == nil {
-			r.add(n.at, keypath.Key(path, key), mistake.Missing, "the key "+key+" is required with type: grammar", "add syntax: lark or regex, and definition: with the grammar")
+			r.add(n.at, keypath.Key(path, key), mistake.Missing, "the key "+key+" is required with type: grammar",
+				"add syntax: lark or regex, and definition: with the grammar")
 		}
 	}
-	return objectOf(keyed("type", textOf(kind)), keyed("syntax", textOf(syntax)), keyed("definition", textOf(definition))).json()
+	return objectOf(keyed("type", textOf(kind)), keyed("syntax", textOf(syntax)),
+		keyed("definition", textOf(definition))).json()
 }
 
 // grammar reads a grammar. White space in it is significant.
@@ -392,28 +403,33 @@ func (r *reader) checkType(root *node, m *Manifest) {
 	}
 }
 
-const textFix = `write parameters: {type: object, properties: {NAME: {type: string}}, required: [NAME], additionalProperties: false}, with your NAME`
+const textFix = `write parameters: {type: object, properties: {NAME: {type: string}}, required: [NAME], ` +
+	`additionalProperties: false}, with your NAME`
 
 // checkText checks that the only parameter is one text, into which a whole call can be put.
 func (r *reader) checkText(parameters *node, m *Manifest) {
 	const path = "parameters"
 	r.plainObject(parameters, path, textFix)
-	shown := parameters.below("properties").without(func(key string) bool { return slices.Contains(m.Context, key) }).members
+	shown := parameters.below("properties").without(
+		func(key string) bool { return slices.Contains(m.Context, key) }).members
 	if len(shown) != 1 {
 		r.conflict(path, fmt.Sprintf("a call of a custom tool is one text, but there are %d parameters", len(shown)), textFix)
 		return
 	}
 	at := keypath.Key(path+".properties", shown[0].key)
 	if kind := shown[0].value.get("type"); kind == nil || kind.kind != textNode || kind.text != "string" {
-		r.add(shown[0].at, at, mistake.Conflict, "the text of a custom tool is a string", "write type: string for the parameter")
+		r.add(shown[0].at, at, mistake.Conflict, "the text of a custom tool is a string",
+			"write type: string for the parameter")
 	}
 	required := parameters.below("required")
 	if !hasText(required, shown[0].key) {
-		r.add(shown[0].at, at, mistake.Conflict, "the text of a custom tool is in every call", "write required: ["+shown[0].key+"]")
+		r.add(shown[0].at, at, mistake.Conflict, "the text of a custom tool is in every call",
+			"write required: ["+shown[0].key+"]")
 	}
 	for i, n := range required.elements {
 		if n.text != shown[0].key && !slices.Contains(m.Context, n.text) {
-			r.add(n.at, keypath.Index(path+".required", i), mistake.Conflict, "a call of a custom tool has no other arguments", "remove it")
+			r.add(n.at, keypath.Index(path+".required", i), mistake.Conflict, "a call of a custom tool has no other arguments",
+				"remove it")
 		}
 	}
 }

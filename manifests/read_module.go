@@ -29,7 +29,9 @@ var (
 	entryName  = regexp.MustCompile(`^[A-Za-z0-9_.$-]{0,256}$`) // empty is as if it were absent
 	// ociReference is host[:port]/repository[:tag][@digest], as in the OCI distribution
 	// specification 1.1, "Pulling manifests".
-	ociReference = regexp.MustCompile(`^oci://[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
+	ociReference = regexp.MustCompile(
+		`^oci://[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+` +
+			`(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
 )
 
 func (r *reader) module(n *node, path string, m *modules.Module) {
@@ -49,11 +51,13 @@ func (r *reader) module(n *node, path string, m *modules.Module) {
 		optional("abi", &m.ABI, choice(r, modules.ABIWASI, modules.ABIExtism)),
 		optional("entry", &m.Entry, r.entry),
 		optional("config", &m.Config, r.texts),
-		optional("variables", &m.Variables, func(n *node, path string) int64 { return int64(r.bytes(1, modules.MaxVariables)(n, path)) }),
+		optional("variables", &m.Variables,
+			func(n *node, path string) int64 { return int64(r.bytes(1, modules.MaxVariables)(n, path)) }),
 		optional("libraries", &m.Libraries, r.libraries),
 		optional("args", &m.Args, listOf(r, maxArgElements, r.arg)),
 		optional("stdin", &m.Stdin, r.stdin),
-		optional("stdout", &m.Stdout, choice(r, modules.StdoutAuto, modules.StdoutResult, modules.StdoutJSON, modules.StdoutText)),
+		optional("stdout", &m.Stdout,
+			choice(r, modules.StdoutAuto, modules.StdoutResult, modules.StdoutJSON, modules.StdoutText)),
 		optional("stderr", &m.Stderr, choice(r, modules.StderrPrivate)),
 		optional("success_codes", &m.SuccessCodes, r.exitCodes),
 	)
@@ -106,7 +110,8 @@ func (r *reader) modulePath(n *node, path string) string {
 	}
 	if strings.HasPrefix(text, "oci:") {
 		if !ociReference.MatchString(text) {
-			r.invalid(n, path, fmt.Sprintf("%q is not an OCI reference", clip(text)), "write oci://host/repository:tag or oci://host/repository@sha256:digest")
+			r.invalid(n, path, fmt.Sprintf("%q is not an OCI reference", clip(text)),
+				"write oci://host/repository:tag or oci://host/repository@sha256:digest")
 			return ""
 		}
 		return text
@@ -128,7 +133,8 @@ func (r *reader) modulePath(n *node, path string) string {
 func (r *reader) libraries(n *node, path string) map[string]string {
 	files := map[string]string{}
 	r.mapping(n, path, modules.MaxLibraries, func(m member, path string) {
-		if r.key(m, path, modules.LibraryName, "write the name of the module in the imports: at most 64 letters, digits, _, - and .") {
+		if r.key(m, path, modules.LibraryName,
+			"write the name of the module in the imports: at most 64 letters, digits, _, - and .") {
 			files[m.key] = r.filePath(m.value, path, "a library is a file", "lib.wasm")
 		}
 	})
@@ -165,7 +171,8 @@ func (r *reader) arg(n *node, path string) modules.ArgTemplate {
 	template, err := modules.ParseArgTemplate(n.text)
 	switch {
 	case len(n.text) > maxArgBytes:
-		r.outOfRange(n, path, fmt.Sprintf("%d bytes are over the limit of %d", len(n.text), maxArgBytes), "make the element shorter")
+		r.outOfRange(n, path, fmt.Sprintf("%d bytes are over the limit of %d", len(n.text), maxArgBytes),
+			"make the element shorter")
 	case err != nil:
 		r.invalid(n, path, err.Error(), "write {param} for a parameter, and {{ or }} for a brace")
 	}
@@ -203,14 +210,16 @@ var shellActions = []string{
 // shellParameters are the members of such an action.
 var shellParameters = []string{"command", "env", "working_directory", "timeout_ms", "user"}
 
-const shellFix = "declare command, a required list of strings, env, an object of strings, working_directory and user, both strings, " +
+const shellFix = "declare command, a required list of strings, env, an object of strings, working_directory and " +
+	"user, both strings, " +
 	"timeout_ms, an integer, and nothing else"
 
 // checkShell checks that a local shell is run by the client, with the action that a model writes as its arguments.
 func (r *reader) checkShell(parameters *node, m *Manifest) {
 	const path = "parameters"
 	if m.Execution == ExecutionSandbox {
-		r.conflict("type", "the commands of a local shell are run by the caller, not in a sandbox", "add execution: client and remove module, or write type: function")
+		r.conflict("type", "the commands of a local shell are run by the caller, not in a sandbox",
+			"add execution: client and remove module, or write type: function")
 	}
 	r.plainObject(parameters, path, shellFix)
 	properties := parameters.get("properties")
@@ -220,7 +229,8 @@ func (r *reader) checkShell(parameters *node, m *Manifest) {
 	}
 	for _, p := range properties.members {
 		if !slices.Contains(shellParameters, p.key) {
-			r.add(p.at, keypath.Key(path+".properties", p.key), mistake.Conflict, fmt.Sprintf("no call of a local shell has the argument %q", clip(p.key)), shellFix)
+			r.add(p.at, keypath.Key(path+".properties", p.key), mistake.Conflict,
+				fmt.Sprintf("no call of a local shell has the argument %q", clip(p.key)), shellFix)
 		}
 	}
 	if m.Parameters == nil {
@@ -229,7 +239,8 @@ func (r *reader) checkShell(parameters *node, m *Manifest) {
 	var unending context.Context // loading a manifest has no deadline
 	for _, action := range shellActions {
 		if err := m.Parameters.Validate(unending, json.RawMessage(action)); err != nil {
-			r.conflict(path, fmt.Sprintf("the call %s, which a model may make, would be refused: %s", action, firstViolation(err)), shellFix)
+			r.conflict(path, fmt.Sprintf("the call %s, which a model may make, would be refused: %s", action,
+				firstViolation(err)), shellFix)
 			return
 		}
 	}

@@ -26,7 +26,8 @@ func (r *reader) context(n *node, path string) []string {
 			return
 		}
 		if same := equalFold(names, name); same != "" {
-			r.add(n.at, path, mistake.Conflict, fmt.Sprintf("%q is the same name as %q", name, same), "keep one of the two; case makes no difference")
+			r.add(n.at, path, mistake.Conflict, fmt.Sprintf("%q is the same name as %q", name, same),
+				"keep one of the two; case makes no difference")
 			return
 		}
 		names = append(names, name)
@@ -104,7 +105,8 @@ func (r *reader) parameters(root *node, m *Manifest) {
 	shown := full.with("properties", properties.without(isContext))
 	if required := full.get("required"); required != nil && required.kind == listNode {
 		kept := *required
-		kept.elements = slices.DeleteFunc(slices.Clone(required.elements), func(n *node) bool { return n.kind == textNode && isContext(n.text) })
+		kept.elements = slices.DeleteFunc(slices.Clone(required.elements),
+			func(n *node) bool { return n.kind == textNode && isContext(n.text) })
 		shown = shown.with("required", &kept)
 		if len(kept.elements) == 0 {
 			shown = shown.without(func(key string) bool { return key == "required" })
@@ -133,7 +135,8 @@ func (r *reader) parametersObject(written *node) (*node, bool) {
 	full := *written
 	switch kind := written.get("type"); {
 	case kind == nil:
-		full.members = append([]member{{"type", written.at, &node{kind: textNode, text: "object", at: written.at}}}, written.members...)
+		full.members = append([]member{{"type", written.at, &node{kind: textNode, text: "object", at: written.at}}},
+			written.members...)
 	case kind.kind == textNode && kind.text == "object":
 	default:
 		r.add(kind.at, path+".type", mistake.InvalidValue, "arguments are always an object", "write type: object")
@@ -141,7 +144,8 @@ func (r *reader) parametersObject(written *node) (*node, bool) {
 	}
 	if properties := full.get("properties"); properties == nil {
 		return full.with("properties", &node{kind: objectNode, at: written.at}), true
-	} else if !r.kind(properties, path+".properties", objectNode, "write the parameters below it, each with its JSON Schema") {
+	} else if !r.kind(properties, path+".properties", objectNode,
+		"write the parameters below it, each with its JSON Schema") {
 		return nil, false
 	}
 	return &full, true
@@ -155,9 +159,11 @@ func (r *reader) checkContextNames(n *node, path string, context []string, top b
 		switch {
 		case same == "" || same == name && top:
 		case same == name:
-			r.add(at, path, mistake.Conflict, fmt.Sprintf("%q is filled in by the host", name), "declare it under parameters.properties and parameters.required only")
+			r.add(at, path, mistake.Conflict, fmt.Sprintf("%q is filled in by the host", name),
+				"declare it under parameters.properties and parameters.required only")
 		default:
-			r.add(at, path, mistake.Conflict, fmt.Sprintf("%q differs from the context name %q only in case", name, same), "write "+same+", or choose another name")
+			r.add(at, path, mistake.Conflict, fmt.Sprintf("%q differs from the context name %q only in case", name, same),
+				"write "+same+", or choose another name")
 		}
 	}
 	for _, m := range n.below("properties").members {
@@ -195,7 +201,8 @@ func (r *reader) checkRequired(n *node, path string, context []string) {
 		if name.kind != textNode || known[name.text] || equalFold(context, name.text) != "" {
 			continue
 		}
-		r.add(name.at, keypath.Index(keypath.Key(path, "required"), i), mistake.BadSchema, fmt.Sprintf("%q is required, but there is no such property", clip(name.text)), undeclaredFix(name.text, known))
+		r.add(name.at, keypath.Index(keypath.Key(path, "required"), i), mistake.BadSchema,
+			fmt.Sprintf("%q is required, but there is no such property", clip(name.text)), undeclaredFix(name.text, known))
 	}
 }
 

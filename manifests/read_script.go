@@ -11,7 +11,8 @@ import (
 const maxPackages = 32
 
 // languages are the languages of scripts, by the ends of file names.
-var languages = map[string]modules.Language{".py": modules.Python, ".js": modules.JavaScript, ".mjs": modules.JavaScript}
+var languages = map[string]modules.Language{".py": modules.Python, ".js": modules.JavaScript,
+	".mjs": modules.JavaScript}
 
 // script reads a module that is a script.
 func (r *reader) script(n *node, at string, m *modules.Module) {
@@ -52,7 +53,8 @@ func (r *reader) scriptOnly(_ *node, at string) {
 func (r *reader) scriptPath(n *node, at string) string {
 	file := r.filePath(n, at, "a script is a file", "tool.py")
 	if file != "" && languages[path.Ext(file)] == modules.LanguageNone {
-		r.invalid(n, at, fmt.Sprintf("%q is in no language that has an interpreter here", clip(file)), "write a file that ends in .py, .js or .mjs; for a WebAssembly module, write path instead of script")
+		r.invalid(n, at, fmt.Sprintf("%q is in no language that has an interpreter here", clip(file)),
+			"write a file that ends in .py, .js or .mjs; for a WebAssembly module, write path instead of script")
 		return ""
 	}
 	return file
@@ -69,6 +71,7 @@ func (r *reader) checkSample(m *Manifest) {
 	}
 	var unending context.Context // loading a manifest has no deadline
 	if err := m.Parameters.Validate(unending, m.Module.Sample); err != nil {
-		r.conflict("module.sample", "the sample does not fit the parameters: "+firstViolation(err), "write the arguments of a call that may be made")
+		r.conflict("module.sample", "the sample does not fit the parameters: "+firstViolation(err),
+			"write the arguments of a call that may be made")
 	}
 }

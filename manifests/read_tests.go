@@ -23,7 +23,8 @@ func (r *reader) tests(n *node, path string) []Test {
 		test := r.test(n, path)
 		if test.Name != "" && names[test.Name] {
 			inner := path + ".name"
-			r.add(r.place(inner), inner, mistake.DuplicateKey, fmt.Sprintf("there are two tests with the name %q", test.Name), "give each test its own name")
+			r.add(r.place(inner), inner, mistake.DuplicateKey, fmt.Sprintf("there are two tests with the name %q", test.Name),
+				"give each test its own name")
 		}
 		names[test.Name] = true
 		tests = append(tests, test)
@@ -89,7 +90,9 @@ func (r *reader) files(n *node, path string) map[string]string {
 	files := r.texts(n, path)
 	for _, m := range n.members {
 		if _, err := permission.ParseGuestPath(m.key); n.kind == objectNode && (err != nil || m.key == "/") {
-			r.add(m.at, keypath.Key(path, m.key), mistake.InvalidValue, fmt.Sprintf("%q is not an absolute, clean path of a file", clip(m.key)), "write the path as the tool sees it, such as /project/notes.txt")
+			r.add(m.at, keypath.Key(path, m.key), mistake.InvalidValue,
+				fmt.Sprintf("%q is not an absolute, clean path of a file", clip(m.key)),
+				"write the path as the tool sees it, such as /project/notes.txt")
 		}
 	}
 	return files
@@ -101,7 +104,9 @@ func (r *reader) checkTests(root *node, m *Manifest) {
 		path := keypath.Index("tests", i)
 		for _, value := range test.below("context").members {
 			if !slices.Contains(m.Context, value.key) {
-				r.add(value.at, keypath.Key(path+".context", value.key), mistake.Conflict, fmt.Sprintf("%q is not a context name of the tool", clip(value.key)), "add it to the context list, or remove it here")
+				r.add(value.at, keypath.Key(path+".context", value.key), mistake.Conflict,
+					fmt.Sprintf("%q is not a context name of the tool", clip(value.key)),
+					"add it to the context list, or remove it here")
 			}
 		}
 		r.checkTestFiles(test.below("files"), path+".files", m.Permissions.Files)
@@ -114,7 +119,9 @@ func (r *reader) checkTestFiles(files *node, path string, mounts []FilePermissio
 		guest, err := permission.ParseGuestPath(file.key)
 		covered := slices.ContainsFunc(mounts, func(mount FilePermission) bool { return mount.Path.Covers(guest) })
 		if err == nil && !covered {
-			r.add(file.at, keypath.Key(path, file.key), mistake.Conflict, fmt.Sprintf("%s lies outside of permissions.files", clip(file.key)), "use a path below one of them, or ask for that folder")
+			r.add(file.at, keypath.Key(path, file.key), mistake.Conflict,
+				fmt.Sprintf("%s lies outside of permissions.files", clip(file.key)),
+				"use a path below one of them, or ask for that folder")
 		}
 	}
 }

@@ -39,9 +39,11 @@ type subject struct {
 }
 
 var (
-	manifestSubject = subject{name: "manifest", schema: SchemaV1, example: "tool.yaml", use: "load it as a tool", split: "put each tool into its own file"}
+	manifestSubject = subject{name: "manifest", schema: SchemaV1, example: "tool.yaml", use: "load it as a tool",
+		split: "put each tool into its own file"}
 	functionSubject = subject{name: "manifest", schema: SchemaV1, function: true}
-	policySubject   = subject{name: "policy", schema: PolicyV1, example: "caisson.yaml", use: "use it as a policy", split: "put everything into one document"}
+	policySubject   = subject{name: "policy", schema: PolicyV1, example: "caisson.yaml", use: "use it as a policy",
+		split: "put everything into one document"}
 )
 
 // start says how a document of the kind begins.
@@ -106,7 +108,8 @@ func (r *reader) enter(at position, path string, depth int) error {
 		return errReported
 	}
 	if r.pathBytes += len(path); r.pathBytes > maxPathBytes {
-		r.add(at, "", mistake.Syntax, "the keys are too long for the number of values below them", "make the keys shorter or the document flatter")
+		r.add(at, "", mistake.Syntax, "the keys are too long for the number of values below them",
+			"make the keys shorter or the document flatter")
 		return errReported
 	}
 	return nil
@@ -116,7 +119,8 @@ func (r *reader) enter(at position, path string, depth int) error {
 func (r *reader) firstOfItsName(seen map[string]position, key string, at position, path string) bool {
 	first, twice := seen[key]
 	if twice {
-		r.add(at, path, mistake.DuplicateKey, fmt.Sprintf("the key appears twice; first on line %d", first.line), "keep one of the two")
+		r.add(at, path, mistake.DuplicateKey, fmt.Sprintf("the key appears twice; first on line %d", first.line),
+			"keep one of the two")
 		return false
 	}
 	seen[key] = at
@@ -132,7 +136,8 @@ func (r *reader) object(n *node, path string, fields ...field) bool {
 	}
 	keys := keysOf(fields)
 	if path == "" && n.kind != objectNode {
-		r.add(n.at, "", mistake.OtherDocument, fmt.Sprintf("this is not a %s: want keys and values, got %s", r.subject.name, n.kind), r.subject.start())
+		r.add(n.at, "", mistake.OtherDocument,
+			fmt.Sprintf("this is not a %s: want keys and values, got %s", r.subject.name, n.kind), r.subject.start())
 		return false
 	}
 	if !r.kind(n, path, objectNode, "write keys and values below it: "+strings.Join(keys, ", ")) {
@@ -142,7 +147,8 @@ func (r *reader) object(n *node, path string, fields ...field) bool {
 		return slices.Contains(keys, m.key) || m.key == "wasm" || spelling.Nearest(m.key, keys) != ""
 	}
 	if path == "" && len(n.members) > 0 && !slices.ContainsFunc(n.members, meant) {
-		r.add(n.at, "", mistake.OtherDocument, fmt.Sprintf("this is not a %s: it has no key of one", r.subject.name), r.subject.start())
+		r.add(n.at, "", mistake.OtherDocument, fmt.Sprintf("this is not a %s: it has no key of one", r.subject.name),
+			r.subject.start())
 		return false
 	}
 	for _, m := range n.members {
@@ -201,7 +207,8 @@ func (r *reader) unknownKey(m member, path string, keys []string) {
 		fix = "did you mean " + near + "?"
 	}
 	if m.key == "$schema" && slices.Contains(keys, "schema") {
-		fix = "remove it; an editor takes the schema from its settings or, in YAML, from a comment: # yaml-language-server: $schema=…"
+		fix = "remove it; an editor takes the schema from its settings or, in YAML, from a comment: # " +
+			"yaml-language-server: $schema=…"
 	}
 	if m.key == "wasm" && slices.Contains(keys, "module") {
 		fix = r.fixForExtism()

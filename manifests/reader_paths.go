@@ -64,7 +64,8 @@ func (r *reader) hostTemplate(n *node, at string) permission.HostTemplate {
 		return none
 	}
 	if path != filepath.Clean(n.text) && strings.ContainsAny(filepath.Dir(r.file), "{}") {
-		r.invalid(n, at, "the folder of this file has braces in its name, which would stand for a context value", "move the file, or write an absolute path")
+		r.invalid(n, at, "the folder of this file has braces in its name, which would stand for a context value",
+			"move the file, or write an absolute path")
 		return none
 	}
 	return template.In(filepath.Dir(r.file))

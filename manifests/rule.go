@@ -110,7 +110,8 @@ func (n *node) policyLine() string {
 		r.contextSources(context, "context")
 		return r.ruleLine("context: ", context)
 	}
-	if slices.ContainsFunc(r.grant(rule, "grants[0]").Tools, func(name string) bool { return !toolName.MatchString(name) }) {
+	if slices.ContainsFunc(r.grant(rule, "grants[0]").Tools,
+		func(name string) bool { return !toolName.MatchString(name) }) {
 		return "" // a glob
 	}
 	return r.ruleLine("- ", rule)

@@ -32,7 +32,8 @@ var requiredDirectory = regexp.MustCompile(`^(/[A-Za-z0-9_-][A-Za-z0-9_.-]*){1,1
 var secretName = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,127}$`)
 
 // versionText matches a semantic version (semver.org, 2.0.0) without a leading v.
-var versionText = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-[0-9A-Za-z.-]{1,40})?(\+[0-9A-Za-z.-]{1,40})?$`)
+var versionText = regexp.MustCompile(
+	`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-[0-9A-Za-z.-]{1,40})?(\+[0-9A-Za-z.-]{1,40})?$`)
 
 // word reads a text that matches a pattern.
 func (r *reader) word(pattern *regexp.Regexp, fix string) parser[string] {
@@ -110,7 +111,8 @@ func (r *reader) bounded(n *node, path, text string, most int) string {
 // visible reports text with characters that a model reads but a reviewer does not see.
 func (r *reader) visible(at position, path, text string) bool {
 	if c, hidden := hiddenRune(text); hidden {
-		r.add(at, path, mistake.InvalidValue, fmt.Sprintf("the text holds the invisible or directional character U+%04X", c), "remove it")
+		r.add(at, path, mistake.InvalidValue, fmt.Sprintf("the text holds the invisible or directional character U+%04X", c),
+			"remove it")
 		return false
 	}
 	return true

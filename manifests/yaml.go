@@ -38,7 +38,8 @@ func (r *reader) yaml(source []byte) *node {
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
 		return r.empty()
 	}
-	if content := document.Content[0]; content.Kind == yaml.ScalarNode && content.Value == "" && content.Style == 0 && content.Anchor == "" {
+	if content := document.Content[0]; content.Kind == yaml.ScalarNode && content.Value == "" && content.Style == 0 &&
+		content.Anchor == "" {
 		return r.empty() // "---" alone, whose content would be after the end of the file
 	} else if content.Kind == yaml.ScalarNode && content.Style == 0 {
 		// Without a space behind any colon, the whole document is one text.
@@ -74,10 +75,12 @@ func (r *reader) yamlNode(source *yaml.Node, path string, depth int) (*node, err
 		return nil, err
 	}
 	if source.Anchor != "" {
-		r.add(at, path, mistake.Syntax, "anchors are not allowed", "remove &"+clip(source.Anchor)+" and repeat the value where it is needed")
+		r.add(at, path, mistake.Syntax, "anchors are not allowed",
+			"remove &"+clip(source.Anchor)+" and repeat the value where it is needed")
 	}
 	if source.Kind != yaml.AliasNode && source.Style&yaml.TaggedStyle != 0 {
-		r.add(at, path, mistake.Syntax, "the tag "+clip(source.Tag)+" is not allowed", "remove the tag; quote the value if it is text")
+		r.add(at, path, mistake.Syntax, "the tag "+clip(source.Tag)+" is not allowed",
+			"remove the tag; quote the value if it is text")
 	}
 	switch source.Kind {
 	case yaml.MappingNode:
@@ -132,7 +135,8 @@ func (r *reader) checkYAMLKey(key *yaml.Node, at position, path string) {
 	case key.Style&yaml.TaggedStyle != 0:
 		r.add(at, path, mistake.Syntax, "the tag "+clip(key.Tag)+" is not allowed", "remove the tag; quote the key")
 	case key.Style == 0 && key.ShortTag() != "!!str" && key.ShortTag() != "!!timestamp":
-		r.add(at, path, mistake.Syntax, fmt.Sprintf("the key %s is not text in YAML", clip(key.Value)), "put the key into quotes")
+		r.add(at, path, mistake.Syntax, fmt.Sprintf("the key %s is not text in YAML", clip(key.Value)),
+			"put the key into quotes")
 	}
 }
 
@@ -157,7 +161,8 @@ func (r *reader) yamlScalar(source *yaml.Node, at position, path string) *node {
 			r.add(at, path, mistake.InvalidValue, "YAML reads this digest as a number", "put it into quotes")
 			n.text, n.reported = "0", true
 		} else if !jsonNumber.MatchString(source.Value) {
-			r.add(at, path, mistake.InvalidValue, fmt.Sprintf("%s is not a plain decimal number", clip(source.Value)), "write it as in JSON, such as 1000 or 0.5; put it into quotes if it is text")
+			r.add(at, path, mistake.InvalidValue, fmt.Sprintf("%s is not a plain decimal number", clip(source.Value)),
+				"write it as in JSON, such as 1000 or 0.5; put it into quotes if it is text")
 			n.text, n.reported = "0", true
 		}
 	}

@@ -29,9 +29,11 @@ func brackets(lines [][]byte, line int, message string) (syntaxMistake, bool) {
 
 func unclosed(at position, bracket byte) syntaxMistake {
 	if bracket == '[' {
-		return syntaxMistake{at, "the [ is not closed, or a comma is missing behind it", "close it with ], and write a comma between its elements"}
+		return syntaxMistake{at, "the [ is not closed, or a comma is missing behind it",
+			"close it with ], and write a comma between its elements"}
 	}
-	return syntaxMistake{at, "the { is not closed, or a comma is missing behind it", "close it with }, and write a comma between its members"}
+	return syntaxMistake{at, "the { is not closed, or a comma is missing behind it",
+		"close it with }, and write a comma between its members"}
 }
 
 // strayBracket finds a bracket up to a line that closes nothing.

@@ -41,7 +41,8 @@ func mistakeOf(source []byte, err error) syntaxMistake {
 	if found, ok := knownMistake(lines, line, message); ok {
 		return found
 	}
-	return syntaxMistake{position{line, 1}, message, "correct the YAML near this line; quote text that holds : # { } [ ] or starts with a special character"}
+	return syntaxMistake{position{line, 1}, message,
+		"correct the YAML near this line; quote text that holds : # { } [ ] or starts with a special character"}
 }
 
 // knownMistake returns the mistake behind a message of the parser, if it can be told.
@@ -58,7 +59,8 @@ func knownMistake(lines [][]byte, line int, message string) (syntaxMistake, bool
 	case has("unknown anchor"):
 		return unknownAnchor(lines)
 	case has("unknown escape character"):
-		return syntaxMistake{position{line, 1}, "a text in double quotes has a backslash that starts no escape", `write \\ for a backslash, or put the text into single quotes`}, true
+		return syntaxMistake{position{line, 1}, "a text in double quotes has a backslash that starts no escape",
+			`write \\ for a backslash, or put the text into single quotes`}, true
 	case has("',' or '}'"), has("',' or ']'"), has("node content"):
 		return brackets(lines, line, message)
 	case has("mapping values are not allowed"):
@@ -68,7 +70,8 @@ func knownMistake(lines [][]byte, line int, message string) (syntaxMistake, bool
 			return found, true
 		}
 		text := strings.TrimSpace(string(lines[line-1]))
-		return syntaxMistake{start(lines, line), "there is no colon behind " + strconv.Quote(clip(text)), "write a key, a colon, a space and a value"}, text != ""
+		return syntaxMistake{start(lines, line), "there is no colon behind " + strconv.Quote(clip(text)),
+			"write a key, a colon, a space and a value"}, text != ""
 	case has("did not find expected key"):
 		return notAKey(lines, line)
 	}
@@ -100,7 +103,8 @@ func specialStart(lines [][]byte, line int) (syntaxMistake, bool) {
 		return syntaxMistake{}, false
 	}
 	at := place(lines[line-1], line, found[2])
-	return syntaxMistake{at, "no text without quotes starts with " + string(lines[line-1][found[2]:found[3]]), "put the text into quotes"}, true
+	return syntaxMistake{at, "no text without quotes starts with " + string(lines[line-1][found[2]:found[3]]),
+		"put the text into quotes"}, true
 }
 
 var aliasText = regexp.MustCompile(`(?:^|[\s,\[{])(\*[^\s,\[\]{}]+)`)
@@ -112,7 +116,8 @@ func unknownAnchor(lines [][]byte) (syntaxMistake, bool) {
 		if found := aliasText.FindSubmatchIndex(line); found != nil {
 			text := clip(string(line[found[2]:found[3]]))
 			at := place(line, i+1, found[2])
-			return syntaxMistake{at, text + " is read as an alias, and aliases are not allowed", "put the text into quotes, or repeat the value in place of " + text}, true
+			return syntaxMistake{at, text + " is read as an alias, and aliases are not allowed",
+				"put the text into quotes, or repeat the value in place of " + text}, true
 		}
 	}
 	return syntaxMistake{}, false
@@ -128,10 +133,12 @@ func joinedKey(lines [][]byte, line int) (syntaxMistake, bool) {
 	for i := line; i > 0 && i >= line-1; i-- {
 		text := bytes.TrimRight(lines[i-1], " \r")
 		found := keyAndText.FindSubmatch(text)
-		if found == nil || bytes.Contains(text, []byte(": ")) || bytes.HasSuffix(text, []byte(":")) || bytes.HasPrefix(found[3], []byte("//")) {
+		if found == nil || bytes.Contains(text, []byte(": ")) || bytes.HasSuffix(text, []byte(":")) ||
+			bytes.HasPrefix(found[3], []byte("//")) {
 			continue
 		}
-		return syntaxMistake{position{i, len(found[1]) + len(found[2]) + 1}, "no space follows the colon", "write " + string(found[2]) + ": " + clip(string(found[3]))}, true
+		return syntaxMistake{position{i, len(found[1]) + len(found[2]) + 1}, "no space follows the colon",
+			"write " + string(found[2]) + ": " + clip(string(found[3]))}, true
 	}
 	return syntaxMistake{}, false
 }
@@ -141,9 +148,11 @@ func joinedKey(lines [][]byte, line int) (syntaxMistake, bool) {
 func secondColon(lines [][]byte, line int) (syntaxMistake, bool) {
 	if found := keyAndValue.FindSubmatchIndex(lines[line-1]); found != nil {
 		text := lines[line-1][found[4]:found[5]]
-		if quotable := bytes.TrimSpace(text); bytes.Contains(quotable, []byte(": ")) || bytes.HasSuffix(quotable, []byte(":")) {
+		if quotable := bytes.TrimSpace(text); bytes.Contains(quotable, []byte(": ")) ||
+			bytes.HasSuffix(quotable, []byte(":")) {
 			at := place(lines[line-1], line, found[4])
-			return syntaxMistake{at, "the text has a colon, which ends a key", "put the text into quotes: " + strconv.Quote(clip(string(quotable)))}, true
+			return syntaxMistake{at, "the text has a colon, which ends a key",
+				"put the text into quotes: " + strconv.Quote(clip(string(quotable)))}, true
 		}
 	}
 	if found, ok := joinedKey(lines, line-1); ok && line > 1 {
@@ -155,7 +164,9 @@ func secondColon(lines [][]byte, line int) (syntaxMistake, bool) {
 			continue
 		}
 		if indentation(lines[line-1]) > indentation(lines[above-1]) && keyAndValue.Match(lines[above-1]) {
-			return syntaxMistake{start(lines, line), "the line is indented as if it belonged to the line above, which has a value already", "indent it like the line above"}, true
+			return syntaxMistake{start(lines, line),
+				"the line is indented as if it belonged to the line above, which has a value already",
+				"indent it like the line above"}, true
 		}
 		break
 	}
@@ -168,7 +179,8 @@ var quotedTwice = regexp.MustCompile(`(?:: +|- +)("[^"]*"|'[^']*')\s*[^\s#,\]}]`
 func notAKey(lines [][]byte, line int) (syntaxMistake, bool) {
 	if found := quotedTwice.FindSubmatchIndex(lines[line-1]); found != nil {
 		at := place(lines[line-1], line, found[3])
-		return syntaxMistake{at, "text follows the quotes that close the value", `write \" for quotes inside double quotes`}, true
+		return syntaxMistake{at, "text follows the quotes that close the value", `write \" for quotes inside double quotes`},
+			true
 	}
 	if found, ok := strayBracket(lines, line); ok {
 		return found, true
@@ -180,5 +192,6 @@ func notAKey(lines [][]byte, line int) (syntaxMistake, bool) {
 	if above < 0 || indentation(lines[line-1]) == indentation(lines[above]) || len(bytes.TrimSpace(lines[line-1])) == 0 {
 		return syntaxMistake{}, false
 	}
-	return syntaxMistake{start(lines, line), "the line is indented unlike every object that it could belong to", "indent it like the other keys of its object"}, true
+	return syntaxMistake{start(lines, line), "the line is indented unlike every object that it could belong to",
+		"indent it like the other keys of its object"}, true
 }

@@ -44,7 +44,8 @@ func (t *function) Unavailable() string {
 	if l.count < maxLingering {
 		return ""
 	}
-	return fmt.Sprintf("%d of its calls have not returned, the first since %s", l.count, l.since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%d of its calls have not returned, the first since %s", l.count,
+		l.since.UTC().Format(time.RFC3339))
 }
 
 // Close waits until the functions of all calls have returned. If ctx ends first, the error says how many have not:

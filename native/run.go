@@ -124,13 +124,15 @@ func (t *function) ended(ctx, inside context.Context, start time.Time, r returne
 	case isKnown:
 		return t.failed(start, known.Kind, known.Message, known.Err)
 	case inside.Err() == nil || !errors.Is(r.err, inside.Err()):
-		return tool.Outcome{Result: tool.Result{Error: r.err.Error(), Kind: tool.ToolFailed}, Usage: tool.Usage{Wall: time.Since(start)}}, nil
+		return tool.Outcome{Result: tool.Result{Error: r.err.Error(), Kind: tool.ToolFailed},
+			Usage: tool.Usage{Wall: time.Since(start)}}, nil
 	case errors.Is(inside.Err(), context.Canceled):
 		return t.failed(start, tool.Cancelled, "the call was cancelled", r.err)
 	case ctx.Err() != nil:
 		return t.failed(start, tool.Deadline, "the tool did not finish before the caller's deadline", r.err)
 	}
-	return t.failed(start, tool.Deadline, fmt.Sprintf("the tool did not finish before its deadline of %s", t.timeout), r.err)
+	return t.failed(start, tool.Deadline, fmt.Sprintf("the tool did not finish before its deadline of %s", t.timeout),
+		r.err)
 }
 
 // failed returns the outcome of a call without a result.

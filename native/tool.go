@@ -85,7 +85,9 @@ type function struct {
 // [tool.Result] or a pointer to one, which is the whole result; or any other value, which becomes the result's data, as
 // JSON. Its error is a failure of the tool, whose text the model reads. A [*tool.Error] determines the kind as well;
 // the kind [tool.Internal] keeps the cause from the model and tells the operator.
-func New[Arguments, Result any](about About, do func(ctx context.Context, arguments Arguments) (Result, error)) (registry.Tool, error) {
+func New[Arguments, Result any](
+	about About, do func(ctx context.Context, arguments Arguments) (Result, error),
+) (registry.Tool, error) {
 	t, err := about.tool(func() (*jsonschema.Schema, error) {
 		return jsonschema.For[Arguments](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 			// Both are slices, which are arrays otherwise.
@@ -102,10 +104,12 @@ func New[Arguments, Result any](about About, do func(ctx context.Context, argume
 	t.do = func(ctx context.Context, text []byte) (tool.Result, error) {
 		var arguments Arguments
 		if err := misnamed(text, reflect.TypeFor[Arguments]()); err != nil {
-			return tool.Result{}, &tool.Error{Op: "invoke", Tool: about.Name, Kind: tool.InvalidArguments, Message: err.Error(), Err: err}
+			return tool.Result{},
+				&tool.Error{Op: "invoke", Tool: about.Name, Kind: tool.InvalidArguments, Message: err.Error(), Err: err}
 		}
 		if err := json.Unmarshal(text, &arguments); err != nil {
-			return tool.Result{}, &tool.Error{Op: "invoke", Tool: about.Name, Kind: tool.InvalidArguments, Message: misfit(err), Err: err}
+			return tool.Result{},
+				&tool.Error{Op: "invoke", Tool: about.Name, Kind: tool.InvalidArguments, Message: misfit(err), Err: err}
 		}
 		result, err := do(ctx, arguments)
 		if err != nil {
@@ -137,7 +141,8 @@ func (a About) tool(derive func() (*jsonschema.Schema, error)) (*function, error
 	if err != nil {
 		return nil, err
 	}
-	t := &function{manifest: manifest, timeout: a.Timeout, closeSession: a.CloseSession, program: sync.OnceValues(programDigest)}
+	t := &function{manifest: manifest, timeout: a.Timeout, closeSession: a.CloseSession,
+		program: sync.OnceValues(programDigest)}
 	if t.timeout == 0 {
 		t.timeout = defaultTimeout
 	}
@@ -158,7 +163,8 @@ func (a About) manifest() (*manifests.Manifest, error) {
 	type permissions struct {
 		Tools []string `json:"tools,omitempty"`
 	}
-	b := behavior{a.Behavior.ReadOnly, a.Behavior.Idempotent, a.Behavior.Destructive, "", a.Behavior.Final, a.Behavior.Hidden, a.Behavior.Snapshot}
+	b := behavior{a.Behavior.ReadOnly, a.Behavior.Idempotent, a.Behavior.Destructive, "", a.Behavior.Final,
+		a.Behavior.Hidden, a.Behavior.Snapshot}
 	switch {
 	case a.Behavior.Cache == manifests.CacheOff:
 		b.Cache = "off"
@@ -179,7 +185,8 @@ func (a About) manifest() (*manifests.Manifest, error) {
 		Summary     string          `json:"summary,omitempty"`
 		Aliases     []string        `json:"aliases,omitempty"`
 		Retired     []string        `json:"retired,omitempty"`
-	}{manifests.SchemaV1, a.Name, a.Label, a.Description, a.Version, a.Category, a.Parameters, a.Context, permissions{a.Tools}, b, a.Summary, a.Aliases, a.Retired})
+	}{manifests.SchemaV1, a.Name, a.Label, a.Description, a.Version, a.Category, a.Parameters, a.Context,
+		permissions{a.Tools}, b, a.Summary, a.Aliases, a.Retired})
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +251,8 @@ func (t *function) Identity(context.Context) (string, error) {
 	}
 	m := t.manifest
 	text, err := json.Marshal([]any{
-		"caisson-native/v1", program, m.Name, m.Description, m.Version, m.Parameters.JSON(), m.Context, m.Permissions.Tools, m.Behavior, t.timeout,
+		"caisson-native/v1", program, m.Name, m.Description, m.Version, m.Parameters.JSON(), m.Context, m.Permissions.Tools,
+		m.Behavior, t.timeout,
 	})
 	if err != nil {
 		return "", err
@@ -275,6 +283,7 @@ func programDigest() (string, error) {
 func (t *function) Decisions() []tool.Decision {
 	return []tool.Decision{{
 		Permission: "process", Requested: "all that the host's program may do", Granted: "the program registered the tool",
-		Effective: "all that the host's program may do", Reason: "the tool is a Go function of the program, without a sandbox",
+		Effective: "all that the host's program may do",
+		Reason:    "the tool is a Go function of the program, without a sandbox",
 	}}
 }

@@ -90,8 +90,9 @@ func (r *Registry) listing(e Entry) Listing {
 		Name: e.Name, Label: m.Label, Summary: cmp.Or(m.Summary, m.Description), Description: m.Description,
 		Version: m.Version, Category: m.Category, Source: e.Source, File: m.File,
 		Aliases: filled(e.Aliases), Retired: filled(e.Retired), Allowed: true, Unavailable: e.Unavailable(),
-		Type: cmp.Or(m.Type, tool.FunctionCall), Execution: m.Execution, ReadOnly: m.Behavior.ReadOnly, Destructive: m.Behavior.Destructive,
-		Asks: e.Asks(), Final: m.Behavior.Final, Hidden: m.Behavior.Hidden, Deprecated: m.Deprecated,
+		Type: cmp.Or(m.Type, tool.FunctionCall), Execution: m.Execution, ReadOnly: m.Behavior.ReadOnly,
+		Destructive: m.Behavior.Destructive,
+		Asks:        e.Asks(), Final: m.Behavior.Final, Hidden: m.Behavior.Hidden, Deprecated: m.Deprecated,
 		Permissions: filled(r.decisions(e)), Shadowed: filled(e.Shadowed), definition: define(e.Name, m),
 	}
 }

@@ -123,7 +123,8 @@ func define(name string, m *manifests.Manifest) tool.Definition {
 }
 
 func hintsOf(m *manifests.Manifest) tool.Hints {
-	return tool.Hints{ReadOnly: m.Behavior.ReadOnly, Idempotent: m.Behavior.Idempotent, Destructive: m.Behavior.Destructive}
+	return tool.Hints{ReadOnly: m.Behavior.ReadOnly, Idempotent: m.Behavior.Idempotent,
+		Destructive: m.Behavior.Destructive}
 }
 
 // Duplicates returns every rejected name and alias, sorted by name, source and file.
@@ -224,7 +225,8 @@ func (e Entry) described() (string, error) {
 		Type                       string
 		Requires                   []string
 	}{
-		Name: m.Name, Description: m.Description, Version: m.Version, Module: m.Module, Permissions: m.Permissions, Limits: m.Limits,
+		Name: m.Name, Description: m.Description, Version: m.Version, Module: m.Module, Permissions: m.Permissions,
+		Limits:  m.Limits,
 		Context: m.Context, Behavior: m.Behavior, Execution: m.Execution, Type: m.Type, Requires: m.Requires,
 	}
 	for _, template := range m.Module.Args {

@@ -43,11 +43,13 @@ type namespace struct {
 }
 
 func newNamespace() namespace {
-	return namespace{claims: map[string][]claim{}, names: map[string]claim{}, reports: map[string]map[DuplicateError]bool{}}
+	return namespace{claims: map[string][]claim{}, names: map[string]claim{},
+		reports: map[string]map[DuplicateError]bool{}}
 }
 
 func (n namespace) clone() namespace {
-	c := namespace{claims: make(map[string][]claim, len(n.claims)), names: maps.Clone(n.names), reports: make(map[string]map[DuplicateError]bool, len(n.reports))}
+	c := namespace{claims: make(map[string][]claim, len(n.claims)), names: maps.Clone(n.names),
+		reports: make(map[string]map[DuplicateError]bool, len(n.reports))}
 	for outline, held := range n.claims {
 		c.claims[outline] = slices.Clone(held)
 	}

@@ -97,7 +97,8 @@ func newEntry(source string, t Tool) (*entry, error) {
 
 // entryOf returns an entry for a tool, which is nil if the entry only claims names.
 func entryOf(source string, m *manifests.Manifest, t Tool) *entry {
-	return &entry{tool: t, manifest: m, origin: Origin{Name: m.Name, Source: source, File: m.File}, gate: newGate(), registration: newRegistration()}
+	return &entry{tool: t, manifest: m, origin: Origin{Name: m.Name, Source: source, File: m.File}, gate: newGate(),
+		registration: newRegistration()}
 }
 
 // checkManifest rejects manifests that manifests.Parse never returns, so that a manifest built by a

@@ -154,7 +154,8 @@ func (e *entry) open(ctx context.Context, open opener) error {
 	}
 	t, err := open(ctx, e.manifest)
 	if broken, ok := errors.AsType[*manifests.Error](err); ok {
-		e.broken = &manifests.Error{Problems: broken.Problems, Names: slices.Concat([]string{e.manifest.Name}, e.manifest.Aliases, e.manifest.Retired)}
+		e.broken = &manifests.Error{Problems: broken.Problems,
+			Names: slices.Concat([]string{e.manifest.Name}, e.manifest.Aliases, e.manifest.Retired)}
 		return nil
 	}
 	if err == nil && t == nil {

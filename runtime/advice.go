@@ -21,7 +21,9 @@ var commands = []struct {
 	{[]string{"Go"}, "build it with GOOS=wasip1 GOARCH=wasm, without -buildmode=c-shared"},
 	{[]string{"Rust", "rustc"}, "build a program (src/main.rs), not a library, with cargo build --target wasm32-wasip1"},
 	{[]string{"Swift"}, "build an executable, not a library, with an SDK for wasm32-unknown-wasip1"},
-	{[]string{"clang", "C11", "C99", "C_plus_plus", "C++"}, "build a program with a main function for wasm32-wasip1, for instance with wasi-sdk, and without -mexec-model=reactor, -nostartfiles and --no-entry"},
+	{[]string{"clang", "C11", "C99", "C_plus_plus", "C++"},
+		"build a program with a main function for wasm32-wasip1, for instance with wasi-sdk, and without " +
+			"-mexec-model=reactor, -nostartfiles and --no-entry"},
 }
 
 // asProgram says how to build a WASI command.
@@ -31,7 +33,8 @@ func asProgram(producers []string) string {
 			return language.fix
 		}
 	}
-	return "build it as a program for WASI preview 1: in Go with GOOS=wasip1 GOARCH=wasm, in Rust with --target wasm32-wasip1, in C with wasi-sdk"
+	return "build it as a program for WASI preview 1: in Go with GOOS=wasip1 GOARCH=wasm, in Rust with --target " +
+		"wasm32-wasip1, in C with wasi-sdk"
 }
 
 // made reports whether one of the producers has one of the names, perhaps with a version or the name
@@ -46,7 +49,8 @@ func made(producers []string, names ...string) bool {
 
 const (
 	singleThreaded = "build it for one thread: for wasm32-wasip1 rather than wasm32-wasip1-threads, and without -pthread"
-	fromEmscripten = "it was built by Emscripten for JavaScript: build it with wasi-sdk, or with emcc -sSTANDALONE_WASM and without what needs JavaScript"
+	fromEmscripten = "it was built by Emscripten for JavaScript: build it with wasi-sdk, or with emcc -sSTANDALONE_WASM " +
+		"and without what needs JavaScript"
 )
 
 // foreign are hosts other than WASI preview 1 for which modules are built, as their imports show.
@@ -54,21 +58,37 @@ var foreign = []struct {
 	is  func(i wasm.Import) bool
 	fix string
 }{
-	{isBindgen, "it was built with wasm-bindgen for JavaScript: build a program in Rust with cargo build --target wasm32-wasip1, without wasm-bindgen"},
-	{of("gojs", "go"), "it was built for Go's JavaScript host: build it with GOOS=wasip1 GOARCH=wasm, or with tinygo build -target=wasip1"},
+	{isBindgen,
+		"it was built with wasm-bindgen for JavaScript: build a program in Rust with cargo build --target wasm32-wasip1, " +
+			"without wasm-bindgen"},
+	{of("gojs", "go"),
+		"it was built for Go's JavaScript host: build it with GOOS=wasip1 GOARCH=wasm, or with tinygo build -target=wasip1"},
 	{below("wasi:"), "it was built for WASI preview 2: build it for preview 1, such as wasm32-wasip1"},
-	{of("wasi_unstable"), "it was built for a draft of WASI other than preview 0: build it for preview 1 with a current compiler, such as for wasm32-wasip1"},
-	{below("wasix"), "it was built for WASIX: build it for WASI preview 1, such as wasm32-wasip1, without threads, processes and sockets"},
-	{isSocket, "it was built for the sockets of one runtime, such as WasmEdge, which WASI preview 1 does not have: leave out the code that opens sockets; a tool makes HTTP requests with the functions of caisson:net@1, which ABI.md describes"},
+	{of("wasi_unstable"),
+		"it was built for a draft of WASI other than preview 0: build it for preview 1 with a current compiler, such as " +
+			"for wasm32-wasip1"},
+	{below("wasix"),
+		"it was built for WASIX: build it for WASI preview 1, such as wasm32-wasip1, without threads, processes and sockets"},
+	{isSocket,
+		"it was built for the sockets of one runtime, such as WasmEdge, which WASI preview 1 does not have: leave out the " +
+			"code that opens sockets; a tool makes HTTP requests with the functions of caisson:net@1, which ABI.md describes"},
 	{of("wasi"), singleThreaded}, // its one function is thread-spawn
-	{below("wasi_ephemeral_"), "it was built for a proposal to WASI, which few runtimes have: leave out the code that calls it"},
-	{of(extism.Module), "it is a plug-in for Extism: write abi: extism, or build it as a program that reads its input from standard input"},
-	{below("extism"), "it is a plug-in for one host of Extism plug-ins, whose own functions it calls: offer them with Options.HostFunctions in a Go program (docs/extism.md), or leave out the code that calls them"},
-	{func(i wasm.Import) bool { return of("napi", "emnapi")(i) || env("napi_", "emnapi_", "_emnapi_")(i) }, "it is an addon for Node.js: build a program of the library, for wasm32-wasip1"},
-	{isAbort, "it is AssemblyScript for JavaScript: compile it with --config node_modules/@assemblyscript/wasi-shim/asconfig.json, of the package @assemblyscript/wasi-shim"},
+	{below("wasi_ephemeral_"),
+		"it was built for a proposal to WASI, which few runtimes have: leave out the code that calls it"},
+	{of(extism.Module),
+		"it is a plug-in for Extism: write abi: extism, or build it as a program that reads its input from standard input"},
+	{below("extism"),
+		"it is a plug-in for one host of Extism plug-ins, whose own functions it calls: offer them with " +
+			"Options.HostFunctions in a Go program (docs/extism.md), or leave out the code that calls them"},
+	{func(i wasm.Import) bool { return of("napi", "emnapi")(i) || env("napi_", "emnapi_", "_emnapi_")(i) },
+		"it is an addon for Node.js: build a program of the library, for wasm32-wasip1"},
+	{isAbort,
+		"it is AssemblyScript for JavaScript: compile it with --config " +
+			"node_modules/@assemblyscript/wasi-shim/asconfig.json, of the package @assemblyscript/wasi-shim"},
 	{env("emscripten_", "_emscripten_", "invoke_", "__syscall_", "_embind_", "_emval_"), fromEmscripten},
 	{isMinified, fromEmscripten},
-	{env("__cxa_", "_Unwind_", "__wasm_longjmp", "__wasm_setjmp"), "it needs exceptions: compile C++ with -fno-exceptions, and C without setjmp and longjmp"},
+	{env("__cxa_", "_Unwind_", "__wasm_longjmp", "__wasm_setjmp"),
+		"it needs exceptions: compile C++ with -fno-exceptions, and C without setjmp and longjmp"},
 }
 
 // loose are imports that may have been left to a host by mistake.
@@ -77,7 +97,9 @@ var loose = []struct {
 	fix string
 }{
 	{func(i wasm.Import) bool { return i.Kind == wasm.ExternMemory }, "link it without --import-memory"},
-	{env(""), "link it without --allow-undefined, to see which library is missing, and leave out the code for hosts other than WASI"},
+	{env(""),
+		"link it without --allow-undefined, to see which library is missing, and leave out the code for hosts other " +
+			"than WASI"},
 }
 
 // of returns whether an import is from one of the modules.
@@ -93,7 +115,8 @@ func below(prefix string) func(wasm.Import) bool {
 // env returns whether an import is one that linkers leave open, with one of the prefixes.
 func env(prefixes ...string) func(wasm.Import) bool {
 	return func(i wasm.Import) bool {
-		return i.Module == "env" && slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(i.Name, prefix) })
+		return i.Module == "env" &&
+			slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(i.Name, prefix) })
 	}
 }
 
@@ -119,7 +142,8 @@ func isMinified(i wasm.Import) bool { return i.Module == "a" && len(i.Name) <= 2
 // those that the tool has.
 func forImports(missing []wasm.Import, p part, plugin bool, libraries []string) string {
 	if plugin && slices.ContainsFunc(missing, of(extism.Module)) {
-		return "leave out what uses them: plug-ins get the functions of " + extism.Module + " that Extism's own libraries offer"
+		return "leave out what uses them: plug-ins get the functions of " + extism.Module +
+			" that Extism's own libraries offer"
 	}
 	if fix := foreignTo(missing); fix != "" {
 		return fix
@@ -144,8 +168,10 @@ func forImports(missing []wasm.Import, p part, plugin bool, libraries []string) 
 			if len(libraries) > 0 {
 				known = fmt.Sprintf(" (its libraries are named %q)", libraries)
 			}
-			return "if another module has them, name it in the manifest, such as libraries: {" + names[0] + ": " + names[0] + ".wasm} in module" + known + "; " +
-				"if the program that runs the plug-in has them, offer them with Options.HostFunctions in Go (docs/extism.md); else " + fix
+			return "if another module has them, name it in the manifest, such as libraries: {" + names[0] + ": " + names[0] +
+				".wasm} in module" + known + "; " +
+				"if the program that runs the plug-in has them, offer them with Options.HostFunctions in Go " +
+				"(docs/extism.md); else " + fix
 		}
 		return fix
 	}
@@ -189,7 +215,8 @@ func forProposal(proposal string, producers []string) string {
 	case wasm.ExceptionHandling:
 		return withoutExceptions(producers)
 	case wasm.GarbageCollection, wasm.FunctionReferences:
-		return "the compilers of Kotlin, Dart, Java, OCaml and Scheme need it: write the tool in a language that does without, such as Go, Rust, Zig or C"
+		return "the compilers of Kotlin, Dart, Java, OCaml and Scheme need it: write the tool in a language that does " +
+			"without, such as Go, Rust, Zig or C"
 	case wasm.Threads:
 		return singleThreaded
 	case wasm.Memory64:
@@ -197,9 +224,11 @@ func forProposal(proposal string, producers []string) string {
 	case wasm.RelaxedVectors:
 		return without("relaxed SIMD", "relaxed-simd")
 	case wasm.TailCalls:
-		return without("tail calls", "tail-call") + "; compilers of languages that need them, such as Scheme and OCaml, may have an option for other targets"
+		return without("tail calls", "tail-call") +
+			"; compilers of languages that need them, such as Scheme and OCaml, may have an option for other targets"
 	case wasm.MultipleMemories:
-		return "give it one memory: build it without -mmultimemory, or convert it with wasm-opt --enable-multimemory --multi-memory-lowering"
+		return "give it one memory: build it without -mmultimemory, or convert it with wasm-opt --enable-multimemory " +
+			"--multi-memory-lowering"
 	case wasm.ExtendedConstants:
 		return without("extended constant expressions", "extended-const") + ", and as a program, not as a shared library"
 	case wasm.WideArithmetic:
@@ -209,7 +238,8 @@ func forProposal(proposal string, producers []string) string {
 	case wasm.MemoryDiscarding:
 		return "leave out the instruction memory.discard"
 	case wasm.StackSwitching:
-		return "build it without stack switching: in a language that does without continuations in WebAssembly, such as Go, Rust, Zig or C"
+		return "build it without stack switching: in a language that does without continuations in WebAssembly, such as " +
+			"Go, Rust, Zig or C"
 	}
 	return ""
 }
@@ -220,14 +250,18 @@ func without(what, feature string) string {
 }
 
 func withoutExceptions(producers []string) string {
-	const inC = "compile C++ with -fno-exceptions and without -fwasm-exceptions, and C without setjmp and longjmp (-mllvm -wasm-enable-sjlj)"
+	const inC = "compile C++ with -fno-exceptions and without -fwasm-exceptions, and C without setjmp and longjmp " +
+		"(-mllvm -wasm-enable-sjlj)"
 	switch {
 	case made(producers, "Rust", "rustc"):
-		return `set panic = "abort" in the profile in Cargo.toml, which is the default of wasm32-wasip1, and link no C++ that throws`
+		return `set panic = "abort" in the profile in Cargo.toml, which is the default of wasm32-wasip1, ` +
+			`and link no C++ that throws`
 	case made(producers, "C_plus_plus", "C++"):
 		return "compile it with -fno-exceptions and without -fwasm-exceptions"
 	case made(producers, "clang", "C11", "C99"):
 		return inC
 	}
-	return inC + "; with Emscripten, leave out -sSUPPORT_LONGJMP=wasm, too; in Rust, set panic = \"abort\"; Kotlin, Dart, Java and OCaml cannot do without: write the tool in another language"
+	return inC +
+		"; with Emscripten, leave out -sSUPPORT_LONGJMP=wasm, too; in Rust, set panic = \"abort\"; Kotlin, Dart, Java and " +
+		"OCaml cannot do without: write the tool in another language"
 }

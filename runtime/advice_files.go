@@ -7,7 +7,8 @@ var mistaken = []struct {
 	starts    []string
 	what, fix string
 }{
-	{[]string{"version https://git-lfs.github.com/spec/"}, "a pointer of Git LFS, which stands for a file that was not fetched", "fetch it with git lfs pull"},
+	{[]string{"version https://git-lfs.github.com/spec/"},
+		"a pointer of Git LFS, which stands for a file that was not fetched", "fetch it with git lfs pull"},
 	{[]string{"\x1f\x8b"}, "compressed with gzip", "decompress it: gunzip < FILE > MODULE"},
 	{[]string{"\x28\xb5\x2f\xfd"}, "compressed with Zstandard", "decompress it: unzstd < FILE > MODULE"},
 	{[]string{"\xfd7zXZ\x00"}, "compressed with xz", "decompress it: unxz < FILE > MODULE"},
@@ -15,7 +16,8 @@ var mistaken = []struct {
 	{[]string{"PK\x03\x04"}, "a ZIP archive", "unpack it, and name the module in it"},
 	{[]string{"!<arch>\n"}, "a static library", "link it into a program for wasm32-wasip1"},
 	{[]string{"BC\xc0\xde"}, "LLVM bitcode", "link it into a program for wasm32-wasip1, without -emit-llvm"},
-	{[]string{"\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"}, "a program for an operating system", "build it for WASI preview 1, such as with GOOS=wasip1 GOARCH=wasm or --target wasm32-wasip1"},
+	{[]string{"\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"}, "a program for an operating system",
+		"build it for WASI preview 1, such as with GOOS=wasip1 GOARCH=wasm or --target wasm32-wasip1"},
 	{[]string{"#!"}, "a script", "name the interpreter's module, and pass the script to it with args"},
 }
 
@@ -24,9 +26,12 @@ var texts = []struct {
 	starts    []string
 	what, fix string
 }{
-	{[]string{"(module", "(component", ";;", "(;"}, "WebAssembly's text format", "convert it with wat2wasm or wasm-tools parse"},
-	{[]string{"<!doctype", "<html", "<head", "<?xml", "<!--"}, "a web page, which is what a failed download may leave", "download the module again, and look at what the address answers"},
-	{[]string{"{"}, "JSON, which is what a failed download may leave", "download the module again, and look at what the address answers; if this is a manifest, name the module instead"},
+	{[]string{"(module", "(component", ";;", "(;"}, "WebAssembly's text format",
+		"convert it with wat2wasm or wasm-tools parse"},
+	{[]string{"<!doctype", "<html", "<head", "<?xml", "<!--"}, "a web page, which is what a failed download may leave",
+		"download the module again, and look at what the address answers"},
+	{[]string{"{"}, "JSON, which is what a failed download may leave",
+		"download the module again, and look at what the address answers; if this is a manifest, name the module instead"},
 }
 
 // forFile says what a file is that is no module or only a part of one, and what to do about it. It returns "" for what

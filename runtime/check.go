@@ -19,7 +19,8 @@ func Check(m *manifests.Manifest) []manifests.Problem {
 		if !rule.asked(m) {
 			continue
 		}
-		problems = append(problems, m.Problem(rule.path, mistake.NotEnforced, "this version of Caisson does not support "+rule.what, rule.fix))
+		problems = append(problems,
+			m.Problem(rule.path, mistake.NotEnforced, "this version of Caisson does not support "+rule.what, rule.fix))
 	}
 	return problems
 }

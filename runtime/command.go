@@ -74,7 +74,8 @@ func (f *findings) err() error {
 	if len(f.problems) == 0 {
 		return nil
 	}
-	failure := &unusableError{problem: fmt.Sprintf("%v: %s", ErrModule, strings.Join(f.problems, "; ")), fix: strings.Join(f.fixes, "; ")}
+	failure := &unusableError{problem: fmt.Sprintf("%v: %s", ErrModule, strings.Join(f.problems, "; ")),
+		fix: strings.Join(f.fixes, "; ")}
 	if len(f.libraries) == 1 {
 		failure.library = f.libraries[0]
 	}
@@ -103,7 +104,9 @@ func checkCommand(m *manifests.Manifest, source engine.Source, linked *wasm.Link
 
 // checkImports returns what is wrong with the imports of one of a tool's modules, and whether the host
 // offers all of them.
-func checkImports(m *manifests.Manifest, p part, plugin bool, functions []HostFunction) (problems, fixes []string, complete bool) {
+func checkImports(
+	m *manifests.Manifest, p part, plugin bool, functions []HostFunction,
+) (problems, fixes []string, complete bool) {
 	missing, mistyped := unoffered(p.imports, plugin, functions)
 	if len(missing) > 0 {
 		problems = append(problems, fmt.Sprintf("imports %s, which this runtime does not offer", listed(missing)))
@@ -121,12 +124,14 @@ func checkImports(m *manifests.Manifest, p part, plugin bool, functions []HostFu
 	for _, k := range permit.Kinds() {
 		used := slices.DeleteFunc(slices.Clone(p.imports), func(i wasm.Import) bool { return i.Module != k.Module })
 		if k.Module != "" && len(used) > 0 && !k.Asked(m) {
-			problems = append(problems, fmt.Sprintf("imports %s, but its manifest does not ask for permissions.%s", listed(used), k.Name))
+			problems = append(problems,
+				fmt.Sprintf("imports %s, but its manifest does not ask for permissions.%s", listed(used), k.Name))
 			fixes = append(fixes, request)
 		}
 	}
 	if silent := unasked(m, p.imports, functions); plugin && len(silent) > 0 {
-		problems = append(problems, fmt.Sprintf("imports %s, but its manifest does not ask for permissions.functions", listed(silent)))
+		problems = append(problems,
+			fmt.Sprintf("imports %s, but its manifest does not ask for permissions.functions", listed(silent)))
 		fixes = append(fixes, request)
 	}
 	return problems, fixes, len(missing) == 0
@@ -140,7 +145,8 @@ func checkExports(m *manifests.Manifest, p part, plugin, complete bool) (problem
 			add("remove module.args", "is an Extism plug-in, which has no command line, but its manifest has module.args")
 		}
 		if len(m.Module.SuccessCodes) > 0 {
-			add("remove module.success_codes", "is an Extism plug-in, which has no exit code, but its manifest has module.success_codes")
+			add("remove module.success_codes",
+				"is an Extism plug-in, which has no exit code, but its manifest has module.success_codes")
 		}
 		if problem, fix := checkEntry(m, p.description); problem != "" {
 			add(fix, problem)
@@ -156,7 +162,8 @@ func checkExports(m *manifests.Manifest, p part, plugin, complete bool) (problem
 	case !found:
 		add(asCommand, fmt.Sprintf("exports no %s function, so it is not a WASI command", startFunction))
 	case len(start.Params)+len(start.Results) > 0:
-		add(asCommand, fmt.Sprintf("exports %s as a function with parameters or results, so it is not a WASI command", startFunction))
+		add(asCommand,
+			fmt.Sprintf("exports %s as a function with parameters or results, so it is not a WASI command", startFunction))
 	}
 	return problems, fixes
 }
@@ -191,7 +198,8 @@ func unoffered(imports []wasm.Import, plugin bool, more []HostFunction) (missing
 }
 
 func sameTypes(declared []wasm.ValueType, offered []hostfuncs.ValueType) bool {
-	return slices.EqualFunc(declared, offered, func(a wasm.ValueType, b hostfuncs.ValueType) bool { return byte(a) == byte(b) })
+	return slices.EqualFunc(declared, offered,
+		func(a wasm.ValueType, b hostfuncs.ValueType) bool { return byte(a) == byte(b) })
 }
 
 // offeredModules returns the modules of the offered functions, sorted.

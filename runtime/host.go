@@ -182,7 +182,8 @@ type asking struct {
 // Check implements [abi.Checker]. For a secret that the manifest requests but no grant gives, the
 // guest gets the answer that it does not exist, and the operator gets a receipt.
 func (a *asking) Check(name string) (bool, *tool.Denial) {
-	call := tool.HostCall{Kind: "secrets.exists", Target: tool.Shown(name, maxShown), Began: a.now(), Allowed: true, Status: "ok"}
+	call := tool.HostCall{Kind: "secrets.exists", Target: tool.Shown(name, maxShown), Began: a.now(), Allowed: true,
+		Status: "ok"}
 	entry, _ := a.journal.Begin(call)
 	exists, denial := a.set.Check(name)
 	switch {
@@ -207,7 +208,8 @@ func (a *asking) Check(name string) (bool, *tool.Denial) {
 func (r *run) about() abi.About {
 	made := r.invocation
 	about := abi.About{
-		CallID: made.CallID, Tool: made.Tool, Tenant: made.Tenant, User: made.User, Session: made.Session, Trace: made.Trace, Request: made.Request,
+		CallID: made.CallID, Tool: made.Tool, Tenant: made.Tenant, User: made.User, Session: made.Session, Trace: made.Trace,
+		Request: made.Request,
 		Context: map[string]string{}, Files: []tool.File{},
 	}
 	for name := range r.tool.permit.Context {
@@ -229,7 +231,10 @@ func (r *run) speech() stream.Options {
 	secrets := r.tool.permit.Secrets
 	options := stream.Options{Bytes: int64(r.tool.limits.Output)}
 	if secrets.Longest() > 0 {
-		options.Mask = func(ctx context.Context, text []byte) ([]byte, error) { return secrets.MaskFirst(ctx, text, len(text)) }
+		options.Mask = func(ctx context.Context, text []byte) ([]byte,
+			error) {
+			return secrets.MaskFirst(ctx, text, len(text))
+		}
 	}
 	if r.invocation.Host != nil {
 		options.Emit = r.invocation.Host.Emit

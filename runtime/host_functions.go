@@ -99,16 +99,24 @@ func hostFunctions(all []HostFunction) ([]hostfuncs.Function, error) {
 		case found && other.namespace() == f.namespace():
 			return nil, fmt.Errorf("there are two host functions %s of %s", f.Name, f.namespace())
 		case found:
-			return nil, fmt.Errorf("permissions cannot tell the host functions %s of %s and %s of %s apart: both are %q there; give one another name", other.Name, other.namespace(), f.Name, f.namespace(), f.permissionName())
+			return nil,
+				fmt.Errorf(
+					"permissions cannot tell the host functions %s of %s and %s of %s apart: both are %q there; give one another name",
+					other.Name, other.namespace(), f.Name, f.namespace(), f.permissionName())
 		case len(f.Results) > 1:
-			return nil, fmt.Errorf("the host function %s of %s has %d results; one is possible", f.Name, f.namespace(), len(f.Results))
+			return nil,
+				fmt.Errorf("the host function %s of %s has %d results; one is possible", f.Name, f.namespace(), len(f.Results))
 		case slices.ContainsFunc(slices.Concat(f.Params, f.Results), isOther):
-			return nil, fmt.Errorf("the host function %s of %s has a parameter or result that is no number; the types of hostfuncs are possible", f.Name, f.namespace())
+			return nil,
+				fmt.Errorf(
+					"the host function %s of %s has a parameter or result that is no number; the types of hostfuncs are possible",
+					f.Name, f.namespace())
 		case !permission.FunctionName.MatchString(f.permissionName()):
 			return nil, fmt.Errorf("the host function %q of %q has a name that permissions cannot have", f.Name, f.namespace())
 		}
 		seen[f.permissionName()] = f
-		functions = append(functions, hostfuncs.Function{Module: f.namespace(), Name: f.Name, Params: f.Params, Results: f.Results, Call: f.adapt()})
+		functions = append(functions,
+			hostfuncs.Function{Module: f.namespace(), Name: f.Name, Params: f.Params, Results: f.Results, Call: f.adapt()})
 	}
 	return functions, nil
 }
@@ -164,9 +172,11 @@ func ImportedFunctions(source []byte, libraries ...string) ([]string, error) {
 func fromProgram(imports []wasm.Import) (functions []HostFunction) {
 	own := append(offeredModules(), extism.Module)
 	for _, i := range imports {
-		f := HostFunction{Namespace: i.Module, Name: i.Name, Params: hostTypes(i.Function.Params), Results: hostTypes(i.Function.Results)}
+		f := HostFunction{Namespace: i.Module, Name: i.Name, Params: hostTypes(i.Function.Params),
+			Results: hostTypes(i.Function.Results)}
 		isOthers := i.Module != hostNamespace && foreignTo([]wasm.Import{i}) != ""
-		if i.Kind == wasm.ExternFunction && !isOthers && !slices.Contains(own, i.Module) && permission.FunctionName.MatchString(f.permissionName()) {
+		if i.Kind == wasm.ExternFunction && !isOthers && !slices.Contains(own, i.Module) &&
+			permission.FunctionName.MatchString(f.permissionName()) {
 			functions = append(functions, f)
 		}
 	}

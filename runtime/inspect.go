@@ -55,7 +55,8 @@ type LibraryInfo struct {
 // offered as the module declares them. A client-run tool has no module; its ModuleInfo is zero with empty lists.
 func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	if m.Execution == manifests.ExecutionClient {
-		return ModuleInfo{Imports: []string{}, Exports: []string{}, Libraries: []LibraryInfo{}, SeededGenerators: []string{}, Unused: []string{}, HostFunctions: []string{}}, nil
+		return ModuleInfo{Imports: []string{}, Exports: []string{}, Libraries: []LibraryInfo{}, SeededGenerators: []string{},
+			Unused: []string{}, HostFunctions: []string{}}, nil
 	}
 	if m.Module.Language != modules.LanguageNone {
 		return inspectScript(m)
@@ -71,7 +72,8 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	if err != nil {
 		return ModuleInfo{}, err
 	}
-	info := ModuleInfo{SHA256: source.Digest().String(), Imports: []string{}, Exports: []string{}, Libraries: []LibraryInfo{}, SeededGenerators: []string{}, HostFunctions: []string{}}
+	info := ModuleInfo{SHA256: source.Digest().String(), Imports: []string{}, Exports: []string{},
+		Libraries: []LibraryInfo{}, SeededGenerators: []string{}, HostFunctions: []string{}}
 	for _, p := range partsOf(m, source, linked) {
 		info.add(p)
 	}
@@ -109,7 +111,8 @@ func (info *ModuleInfo) add(p part) {
 		}
 	}
 	if p.library != "" {
-		info.Libraries = append(info.Libraries, LibraryInfo{p.library, p.path, engine.DigestOf(p.source).String(), len(p.source), p.unused})
+		info.Libraries = append(info.Libraries,
+			LibraryInfo{p.library, p.path, engine.DigestOf(p.source).String(), len(p.source), p.unused})
 	}
 }
 
@@ -153,7 +156,8 @@ func inspectScript(m *manifests.Manifest) (ModuleInfo, error) {
 		return ModuleInfo{}, err
 	}
 	return ModuleInfo{
-		SHA256: s.Digest.String(), Bytes: int(s.Bytes), Interpreter: s.Interpreter.Name, Libraries: []LibraryInfo{}, HostFunctions: []string{},
-		Imports: []string{}, Exports: []string{}, SeededGenerators: []string{}, Unused: []string{},
+		SHA256: s.Digest.String(), Bytes: int(s.Bytes), Interpreter: s.Interpreter.Name, Libraries: []LibraryInfo{},
+		HostFunctions: []string{},
+		Imports:       []string{}, Exports: []string{}, SeededGenerators: []string{}, Unused: []string{},
 	}, nil
 }

@@ -71,7 +71,8 @@ func checkNames(m *manifests.Manifest, functions []HostFunction) error {
 	for _, name := range slices.Sorted(maps.Keys(m.Module.Libraries)) {
 		if slices.Contains(taken, name) {
 			return &unusableError{
-				library: name, problem: fmt.Sprintf("%v: no library can be named %q, since the host offers functions of that name", ErrModule, name),
+				library: name, problem: fmt.Sprintf("%v: no library can be named %q, since the host offers functions of that name",
+					ErrModule, name),
 				fix: "give the library another name, also where its functions are imported",
 			}
 		}

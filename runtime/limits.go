@@ -67,7 +67,8 @@ func (l Limits) combined(o Limits, combine func(a, b int64) int64) Limits {
 		Timeout: time.Duration(combine(int64(l.Timeout), int64(o.Timeout))), Memory: bytes(l.Memory, o.Memory),
 		Output: bytes(l.Output, o.Output), Stderr: bytes(l.Stderr, o.Stderr),
 		OpenFiles: number(l.OpenFiles, o.OpenFiles), DiskBytes: bytes(l.DiskBytes, o.DiskBytes),
-		HTTPCalls: number(l.HTTPCalls, o.HTTPCalls), HTTPBytes: bytes(l.HTTPBytes, o.HTTPBytes), Fuel: combine(l.Fuel, o.Fuel),
+		HTTPCalls: number(l.HTTPCalls, o.HTTPCalls), HTTPBytes: bytes(l.HTTPBytes, o.HTTPBytes),
+		Fuel: combine(l.Fuel, o.Fuel),
 	}
 }
 
@@ -83,7 +84,8 @@ func (l Limits) narrowed(o Limits) Limits {
 
 // complete returns the limits with zeros replaced by the ceilings.
 func (l Limits) complete() (Limits, error) {
-	if l.Timeout < 0 || l.Memory < 0 || l.Output < 0 || l.Stderr < 0 || l.OpenFiles < 0 || l.DiskBytes < 0 || l.HTTPCalls < 0 || l.HTTPBytes < 0 || l.Fuel < 0 {
+	if l.Timeout < 0 || l.Memory < 0 || l.Output < 0 || l.Stderr < 0 || l.OpenFiles < 0 || l.DiskBytes < 0 ||
+		l.HTTPCalls < 0 || l.HTTPBytes < 0 || l.Fuel < 0 {
 		return Limits{}, fmt.Errorf("%w: %+v", errNegativeLimit, l)
 	}
 	if l.Memory > manifests.MaxMemory {

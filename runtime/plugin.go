@@ -93,9 +93,12 @@ func checkEntry(m *manifests.Manifest, description *wasm.Module) (problem, fix s
 	function, found := description.ExportedFunction(entry)
 	switch {
 	case !found:
-		return fmt.Sprintf("exports no function %s, which its manifest has as module.entry or which is the default", quotedName(entry)), "write one of its functions as entry: " + entries(description, entry)
+		return fmt.Sprintf("exports no function %s, which its manifest has as module.entry or which is the default",
+			quotedName(entry)), "write one of its functions as entry: " + entries(description, entry)
 	case !isEntry(function):
-		return fmt.Sprintf("exports %s with parameters or with results other than one whole number, so it is no function of an Extism plug-in", quotedName(entry)), "write one of its functions as entry: " + entries(description, entry)
+		return fmt.Sprintf(
+			"exports %s with parameters or with results other than one whole number, so it is no function of an Extism plug-in",
+			quotedName(entry)), "write one of its functions as entry: " + entries(description, entry)
 	}
 	return "", ""
 }
@@ -135,7 +138,8 @@ func (r *run) newPlugin(input []byte) *extism.Session {
 		MaxBody: int64(r.tool.limits.HTTPBytes), Work: r.tool.runtime.work,
 		Log: &r.answer.Stderr, Output: &r.answer.Stdout,
 		MaxVariables: int(cmp.Or(r.tool.manifest.Module.Variables, modules.MaxVariables)),
-		MaxError:     int(r.tool.limits.Output) + r.tool.permit.Secrets.Longest(), // so that masking sees a secret at the limit whole
+		// so that masking sees a secret at the limit whole
+		MaxError: int(r.tool.limits.Output) + r.tool.permit.Secrets.Longest(),
 	}
 }
 
@@ -210,5 +214,6 @@ func pluginFunctions(description *wasm.Module) []string {
 // isOfLanguage reports whether compilers and linkers export functions of this name. One without a name
 // is no tool's either: a manifest with that entry calls another.
 func isOfLanguage(name string) bool {
-	return name == "" || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "asyncify_") || strings.HasPrefix(name, "hs_")
+	return name == "" || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "asyncify_") ||
+		strings.HasPrefix(name, "hs_")
 }

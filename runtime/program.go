@@ -47,7 +47,9 @@ const leastWait = time.Minute
 
 // runIn runs the tool's program. If the program was started once for all calls, the run resumes it
 // where it first reads its input. Otherwise the run begins at the start.
-func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Module, run engine.Run) (engine.Usage, error) {
+func (t *Tool) runIn(
+	ctx context.Context, system *wasi.System, module *engine.Module, run engine.Run,
+) (engine.Usage, error) {
 	run.Function, run.MemoryLimit = entryOf(t.manifest, module.Description()), int64(t.limits.Memory)
 	if started, before := t.program.get(t, module); started != nil {
 		resumed := wasi.With(ctx, system)
@@ -204,7 +206,8 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 		},
 		Watch: func() (watched *engine.Watched, ended func()) {
 			now := time.Now()
-			g := &watchdog.Guest{Owner: l, Tool: t.manifest.Name, Module: module.Digest(), Began: now, Deadline: now.Add(t.limits.Timeout)}
+			g := &watchdog.Guest{Owner: l, Tool: t.manifest.Name, Module: module.Digest(), Began: now,
+				Deadline: now.Add(t.limits.Timeout)}
 			t.runtime.watchdog.Enter(g)
 			return &g.Watched, func() { t.runtime.watchdog.Leave(g) }
 		},
@@ -284,7 +287,8 @@ func (t *Tool) drop(ctx context.Context, started *engine.Program) {
 // "" if it can.
 func (t *Tool) dependsOnCall() string {
 	switch {
-	case slices.ContainsFunc(t.manifest.Module.Args, func(template modules.ArgTemplate) bool { return len(template.Params()) > 0 }):
+	case slices.ContainsFunc(t.manifest.Module.Args,
+		func(template modules.ArgTemplate) bool { return len(template.Params()) > 0 }):
 		return "its command line depends on the call"
 	case t.manifest.Module.Stdin.Mode == modules.StdinNone:
 		return "it reads no input"
@@ -339,7 +343,8 @@ func (a *asked) what() string {
 }
 
 func (a *asked) reason() string {
-	return "it asks for " + a.what() + " as it starts, which would be the same in each call; write snapshot: start to resume it anyway"
+	return "it asks for " + a.what() +
+		" as it starts, which would be the same in each call; write snapshot: start to resume it anyway"
 }
 
 // noted is a reader that records that it was read.

@@ -62,7 +62,8 @@ func recognise(source []byte) (Recognised, error) {
 	}
 	r := Recognised{Functions: pluginFunctions(description)}
 	imports := func(isModule func(string) bool, name string) bool {
-		return slices.ContainsFunc(description.Imports, func(i wasm.Import) bool { return isModule(i.Module) && i.Name == name })
+		return slices.ContainsFunc(description.Imports,
+			func(i wasm.Import) bool { return isModule(i.Module) && i.Name == name })
 	}
 	isExtism := func(module string) bool { return module == extism.Module }
 	start, isStart := description.ExportedFunction(startFunction)

@@ -43,7 +43,8 @@ type run struct {
 
 func (t *Tool) newRun(invocation tool.Invocation) *run {
 	return &run{tool: t, invocation: invocation, answer: answer.Answer{
-		Tool: invocation.Tool, CallID: invocation.CallID, Manifest: t.manifest, Limits: manifests.Limits(t.limits), Readers: t.runtime.readers,
+		Tool: invocation.Tool, CallID: invocation.CallID, Manifest: t.manifest, Limits: manifests.Limits(t.limits),
+		Readers: t.runtime.readers,
 	}}
 }
 
@@ -53,7 +54,8 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 		return r.answer.Fail(tool.Denied, "the tool is unavailable: "+reason, nil)
 	}
 	if t.isClients() {
-		return r.answer.Deny(tool.Denial{Permission: "execution", Value: t.manifest.Name, Rule: "the client runs this tool; the runtime cannot run its calls"})
+		return r.answer.Deny(tool.Denial{Permission: "execution", Value: t.manifest.Name,
+			Rule: "the client runs this tool; the runtime cannot run its calls"})
 	}
 	module, err := r.compiled(ctx)
 	if err != nil {
@@ -64,7 +66,8 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	}
 	for _, name := range t.manifest.Context {
 		if _, granted := t.permit.Context[name]; !granted {
-			return r.answer.Deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it", Allow: permit.AllowContext(t.manifest.Name, name)})
+			return r.answer.Deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it",
+				Allow: permit.AllowContext(t.manifest.Name, name)})
 		}
 	}
 	if d := r.invocation.Request.Definition; len(d) > 0 && !json.Valid(d) {
@@ -166,7 +169,8 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 	case refused.Denial != nil:
 		return r.answer.Deny(*refused.Denial)
 	case errors.Is(err, errno.NotExist):
-		return r.answer.Deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory granted for it does not exist; make it, or correct the context value that names it"})
+		return r.answer.Deny(tool.Denial{Permission: "files", Value: refused.Path,
+			Rule: "the directory granted for it does not exist; make it, or correct the context value that names it"})
 	}
 	return r.failed(ctx, err)
 }
@@ -218,7 +222,8 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 	t, g := r.tool, &r.guest
 	r.system.Started = t.runtime.now()
 	r.deadline = watchdog.NewDeadline(ctx, r.system.Started.Add(t.limits.Timeout))
-	g.Owner, g.Tool, g.CallID, g.Ctx, g.Module, g.Began = r, t.manifest.Name, r.invocation.CallID, ctx, module.Digest(), r.system.Started
+	g.Owner, g.Tool, g.CallID, g.Ctx, g.Module, g.Began = r, t.manifest.Name, r.invocation.CallID, ctx, module.Digest(),
+		r.system.Started
 	g.Deadline, _ = r.deadline.Deadline()
 	t.runtime.watchdog.Enter(g)
 	defer func() {
@@ -306,7 +311,8 @@ func (t *Tool) under(arguments tool.Arguments) (*Tool, error) {
 	}
 	var name string
 	if err := json.Unmarshal(value, &name); err != nil || t.profiles[name] == nil {
-		return nil, fmt.Errorf("%s: there is no profile %s; there are %s", t.manifest.Behavior.Profile, tool.Shown(string(value), maxShown),
+		return nil, fmt.Errorf("%s: there is no profile %s; there are %s", t.manifest.Behavior.Profile,
+			tool.Shown(string(value), maxShown),
 			strings.Join(slices.Sorted(maps.Keys(t.profiles)), ", "))
 	}
 	return t.profiles[name], nil
@@ -337,7 +343,8 @@ func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Out
 	}
 	var failure *tool.Error
 	if errors.As(err, &failure) && failure.Kind == tool.Internal {
-		t.runtime.logger.ErrorContext(ctx, "call failed", "call_id", invocation.CallID, "tool", t.manifest.Name, "err", failure.Err)
+		t.runtime.logger.ErrorContext(ctx, "call failed", "call_id", invocation.CallID, "tool", t.manifest.Name, "err",
+			failure.Err)
 	}
 	return outcome, err
 }

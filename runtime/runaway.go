@@ -55,7 +55,8 @@ type abandoner interface {
 func newWatchdog(options Options, logger *slog.Logger) *watchdog.Watchdog {
 	watch := watchdog.Options{Report: func(g *watchdog.Guest) {
 		r := runawayOf(g)
-		logger.Error("a guest could not be stopped; this is a bug in Caisson, please report it", "call_id", r.CallID, "tool", r.Tool,
+		logger.Error("a guest could not be stopped; this is a bug in Caisson, please report it", "call_id", r.CallID, "tool",
+			r.Tool,
 			"sha256", r.SHA256, "place", r.Place(), "began", r.Began, "deadline", r.Deadline)
 		if options.OnRunaway != nil {
 			options.OnRunaway(r)
@@ -68,7 +69,8 @@ func newWatchdog(options Options, logger *slog.Logger) *watchdog.Watchdog {
 }
 
 func runawayOf(g *watchdog.Guest) Runaway {
-	return Runaway{CallID: g.CallID, Tool: g.Tool, SHA256: g.Module.String(), Began: g.Began, Deadline: g.Deadline, HostFunction: g.Function()}
+	return Runaway{CallID: g.CallID, Tool: g.Tool, SHA256: g.Module.String(), Began: g.Began, Deadline: g.Deadline,
+		HostFunction: g.Function()}
 }
 
 // KeepSlot implements [watchdog.Owner]. A guest in its caller's slot, which another call is about to get, takes one
@@ -103,7 +105,8 @@ func (r *run) Abandon() {
 	}
 	kind, message := r.verdict()
 	host.Abandon(
-		tool.Outcome{Result: tool.Result{Error: message, Kind: kind}, Usage: tool.Usage{Wall: time.Since(r.guest.Began), Compile: r.answer.Usage.Compile}},
+		tool.Outcome{Result: tool.Result{Error: message, Kind: kind},
+			Usage: tool.Usage{Wall: time.Since(r.guest.Began), Compile: r.answer.Usage.Compile}},
 		&tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: kind, Message: message, Err: ErrRunaway})
 }
 

@@ -186,9 +186,11 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 		return nil, err
 	}
 	e, err := engine.New(ctx, engine.Options{
-		CacheDir: options.CacheDir, CacheBytes: options.CacheBytes, FillCache: options.FillCache, OnUncached: options.OnUncached, Compiler: options.Compiler.child, Trusted: trusted,
-		IdleBytes: int64(options.Memory.Instances), IdleTime: options.Memory.IdleTime, ModuleBytes: int64(options.Memory.Modules),
-		Functions: functions, Kernel: extism.Kernel(beside), Logger: logger,
+		CacheDir: options.CacheDir, CacheBytes: options.CacheBytes, FillCache: options.FillCache,
+		OnUncached: options.OnUncached, Compiler: options.Compiler.child, Trusted: trusted,
+		IdleBytes: int64(options.Memory.Instances), IdleTime: options.Memory.IdleTime,
+		ModuleBytes: int64(options.Memory.Modules),
+		Functions:   functions, Kernel: extism.Kernel(beside), Logger: logger,
 	})
 	if err != nil {
 		return nil, err
@@ -228,7 +230,9 @@ func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manife
 }
 
 // loadWith is like [Runtime.Load], for a tool that has files of its own.
-func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants manifests.Grants, own ...files.Mount) (_ *Tool, err error) {
+func (r *Runtime) loadWith(
+	ctx context.Context, m *manifests.Manifest, grants manifests.Grants, own ...files.Mount,
+) (_ *Tool, err error) {
 	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
 		return nil, err
 	}
@@ -291,7 +295,8 @@ func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with c
 		grants.NoWrites = r.profile.Name
 	}
 	p, err := permit.New(permit.Options{
-		Manifest: m, Grants: grants, Module: moduleText(with.digest), LookupEnv: r.lookupEnv, Resolver: r.resolver, Logger: r.logger,
+		Manifest: m, Grants: grants, Module: moduleText(with.digest), LookupEnv: r.lookupEnv, Resolver: r.resolver,
+		Logger: r.logger,
 	})
 	if err != nil {
 		return nil, &grantError{err}
@@ -300,7 +305,8 @@ func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with c
 		return nil, errors.Join(err, p.Close())
 	}
 	// Keep the digest: what is granted to one module must not pass to a later one at the same path.
-	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.Asks(), digest: with.digest, script: with.script, broken: with.broken, named: []string{m.Name}}
+	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.Asks(), digest: with.digest, script: with.script,
+		broken: with.broken, named: []string{m.Name}}
 	if !t.isClients() {
 		t.limits = effective(ceiling, m.Limits)
 	}

@@ -47,7 +47,8 @@ func seatOf(ctx context.Context) *seat {
 // newSeat returns the seat of a run that is blocked in a host function. The context is the host
 // function's. The seat must be closed before the host function returns.
 func (r *run) newSeat(ctx context.Context) *seat {
-	s := &seat{runtime: r.tool.runtime, outer: r.seat, depth: 1, free: make(chan struct{}, 1), lost: make(chan struct{}), budget: engine.BudgetOf(ctx)}
+	s := &seat{runtime: r.tool.runtime, outer: r.seat, depth: 1, free: make(chan struct{}, 1), lost: make(chan struct{}),
+		budget: engine.BudgetOf(ctx)}
 	if s.outer != nil {
 		s.depth += s.outer.depth
 	}

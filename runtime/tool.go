@@ -220,7 +220,8 @@ func (t *Tool) settle(digest engine.Digest, compiled *engine.Module) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.digest != (engine.Digest{}) && t.digest != digest {
-		return fmt.Errorf("%w: %s was %s when it was loaded and is %s now; load the tool again", ErrDigest, codeOf(t.manifest), t.digest, digest)
+		return fmt.Errorf("%w: %s was %s when it was loaded and is %s now; load the tool again", ErrDigest,
+			codeOf(t.manifest), t.digest, digest)
 	}
 	t.digest = digest
 	if compiled != nil {

@@ -159,7 +159,8 @@ func (s *Server) newBody(w http.ResponseWriter, r *http.Request) *timedBody {
 		return nil
 	}
 	connection := http.NewResponseController(w)
-	_ = connection.SetReadDeadline(time.Now().Add(s.options.Limits.Body)) // a connection without deadlines has no slow client either
+	// a connection without deadlines has no slow client either
+	_ = connection.SetReadDeadline(time.Now().Add(s.options.Limits.Body))
 	return &timedBody{
 		ReadCloser: http.MaxBytesReader(w, r.Body, s.options.Limits.BodyBytes), connection: connection,
 		unasked: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),

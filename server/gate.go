@@ -41,9 +41,11 @@ func (s *Server) routes() (http.Handler, error) {
 		}
 	}
 	g := &gate{
-		server:   s,
-		callers:  rates.New[string](rates.Limit{Of: "requests", PerSecond: s.options.Limits.Rate, Burst: s.options.Limits.Burst, Keys: maxKeys}),
-		failures: rates.New[string](rates.Limit{Of: "refused tokens", PerSecond: s.options.Limits.Failures, Burst: failureBurst, Keys: maxKeys}),
+		server: s,
+		callers: rates.New[string](rates.Limit{Of: "requests", PerSecond: s.options.Limits.Rate,
+			Burst: s.options.Limits.Burst, Keys: maxKeys}),
+		failures: rates.New[string](rates.Limit{Of: "refused tokens", PerSecond: s.options.Limits.Failures,
+			Burst: failureBurst, Keys: maxKeys}),
 		underway: newInFlight(s.options.Limits.Requests), memory: newMemory(s.options.Limits.BodyBytes),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +134,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 func (s *Server) operatorOnly(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, _ := auth.From(r.Context()); !c.May(auth.Admin) || c.Tenant != "" {
-			s.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "this needs a token without a tenant and with the scope admin"}, "not the operator")
+			s.refuse(w, r, problem.Problem{Status: http.StatusForbidden,
+				Detail: "this needs a token without a tenant and with the scope admin"}, "not the operator")
 			return
 		}
 		h.ServeHTTP(w, r)
@@ -164,7 +167,8 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, what string, cau
 	if hidden, ok := s.refusals.take(refusalKind{http.StatusInternalServerError, c.ID}); ok {
 		s.log.ErrorContext(r.Context(), what, append(append([]any{"id", id}, described(r, hidden)...), cause...)...)
 	}
-	problem.Write(w, problem.Problem{Status: http.StatusInternalServerError, Detail: "the server failed; its log says why, under this id", ID: id})
+	problem.Write(w, problem.Problem{Status: http.StatusInternalServerError,
+		Detail: "the server failed; its log says why, under this id", ID: id})
 }
 
 // gate decides who comes in.
@@ -200,14 +204,16 @@ func (g *gate) admitsPage(w http.ResponseWriter, r *http.Request) bool {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	if !g.server.isOurs(r.Host) {
-		g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "this server is not reached under this name; the operator can allow it"}, "host "+truncate(r.Host))
+		g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden,
+			Detail: "this server is not reached under this name; the operator can allow it"}, "host "+truncate(r.Host))
 		return false
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		// A browser says of a request without an origin where it comes from.
 		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
-			g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "pages of other sites may not use this server"}, "sec-fetch-site "+truncate(site))
+			g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden,
+				Detail: "pages of other sites may not use this server"}, "sec-fetch-site "+truncate(site))
 			return false
 		}
 		return true
@@ -216,15 +222,19 @@ func (g *gate) admitsPage(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case slices.Contains(g.server.options.Origins, origin):
 		header.Set("Access-Control-Allow-Origin", origin)
-		header.Set("Access-Control-Expose-Headers", "Idempotent-Replayed, Location, Mcp-Session-Id, Retry-After, WWW-Authenticate")
+		header.Set("Access-Control-Expose-Headers",
+			"Idempotent-Replayed, Location, Mcp-Session-Id, Retry-After, WWW-Authenticate")
 	case isSameOrigin(origin, r):
 	default:
-		g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "pages of this origin may not use this server; the operator can allow it"}, "origin "+truncate(origin))
+		g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden,
+			Detail: "pages of this origin may not use this server; the operator can allow it"}, "origin "+truncate(origin))
 		return false
 	}
 	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 		header.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
-		header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Idempotency-Key, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name")
+		header.Set("Access-Control-Allow-Headers",
+			"Authorization, Content-Type, Accept, Idempotency-Key, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, "+
+				"Mcp-Method, Mcp-Name")
 		header.Set("Access-Control-Max-Age", "600")
 		w.WriteHeader(http.StatusNoContent)
 		return false
@@ -288,7 +298,8 @@ func (g *gate) authenticate(w http.ResponseWriter, r *http.Request) (identified 
 	if r.ContentLength > s.options.Limits.BodyBytes {
 		defer answered()
 		w.Header().Set("Connection", "close")
-		s.refuse(w, r, problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a request may have at most %d bytes", s.options.Limits.BodyBytes)}, "size")
+		s.refuse(w, r, problem.Problem{Status: http.StatusRequestEntityTooLarge,
+			Detail: fmt.Sprintf("a request may have at most %d bytes", s.options.Limits.BodyBytes)}, "size")
 		return nil, nil
 	}
 	stopChecking := func() {}
@@ -323,7 +334,9 @@ func memoryOf(c auth.Caller) string {
 
 // showsToken returns the caller whose token the request shows, a check of whether the token still works, and what must
 // be called when the request has been answered; or answers the request and returns nil.
-func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.Caller, check func() error, answered func()) {
+func (g *gate) showsToken(
+	w http.ResponseWriter, r *http.Request,
+) (caller auth.Caller, check func() error, answered func()) {
 	s := g.server
 	text, ok := bearer(r)
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
@@ -335,7 +348,8 @@ func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.C
 	switch {
 	case !ok:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson"`)
-		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"}, "no token")
+		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"},
+			"no token")
 		return caller, nil, nil
 	case err != nil && g.waits(w, r, g.failures, address):
 		// A token that does not work, or cannot be read, takes time and a line of the log. Tokens that work do not
@@ -343,7 +357,8 @@ func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.C
 		return caller, nil, nil
 	case standing.IsRefusal(err):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`)
-		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "the token is unknown, has expired or was revoked"}, err.Error())
+		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized,
+			Detail: "the token is unknown, has expired or was revoked"}, err.Error())
 		return caller, nil, nil
 	case err != nil:
 		s.failed(w, r, "tokens cannot be checked", "err", err)
@@ -352,7 +367,8 @@ func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.C
 	caller = token.Caller()
 	if s.options.Caller != nil {
 		if caller, err = s.options.Caller(token); err != nil {
-			s.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "the token cannot be used with the server's policy; its operator can tell why"}, err.Error())
+			s.refuse(w, r, problem.Problem{Status: http.StatusForbidden,
+				Detail: "the token cannot be used with the server's policy; its operator can tell why"}, err.Error())
 			return caller, nil, nil
 		}
 	}
@@ -391,7 +407,9 @@ func (s *Server) requiresToken(ctx context.Context) (bool, error) {
 	err := withDescriptors(ctx, func() (err error) { exist, err = s.options.Tokens.Exist(); return err })
 	if exist {
 		s.closing.Do(func() {
-			s.log.Warn("requests need a token from now on, since one was created; start the server again to apply the limits that keep tenants apart")
+			s.log.Warn(
+				"requests need a token from now on, since one was created; start the server again to apply the limits that keep " +
+					"tenants apart")
 		})
 	}
 	return exist, err
@@ -419,7 +437,8 @@ func bearer(r *http.Request) (text string, ok bool) {
 
 func (g *gate) tooMany(w http.ResponseWriter, r *http.Request, slow *rates.Error) {
 	w.Header().Set("Retry-After", fmt.Sprint(int(slow.After/time.Second)+1))
-	g.server.refuse(w, r, problem.Problem{Status: http.StatusTooManyRequests, Detail: "too many " + slow.Of + "; try again after the seconds in Retry-After"}, "rate of "+slow.Of)
+	g.server.refuse(w, r, problem.Problem{Status: http.StatusTooManyRequests,
+		Detail: "too many " + slow.Of + "; try again after the seconds in Retry-After"}, "rate of "+slow.Of)
 }
 
 // truncate shortens untrusted text for the log.

@@ -34,9 +34,9 @@ func (c *connection) forgetHeader() {
 }
 
 // The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
-// and unaskedRate a second. Such connections take turns: pacedBytes are read from one of them in each pace, or in each
-// mostPaced paces from each if there are more. Otherwise a hundred connections that send requests without end make other
-// clients wait for seconds. A client whose requests are refused sends less than unaskedBytes of their bodies.
+// and unaskedRate a second. Such connections take turns: pacedBytes are read from one of them in each pace, or in
+// each mostPaced paces from each if there are more. Otherwise a hundred connections that send requests without end make
+// other clients wait for seconds. A client whose requests are refused sends less than unaskedBytes of their bodies.
 const (
 	unaskedBytes = 2 << 20
 	unaskedRate  = 16 << 10

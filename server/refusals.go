@@ -44,13 +44,15 @@ func (r *refusals) log(request *http.Request, status int, why string) {
 	if !ok {
 		return
 	}
-	r.to.WarnContext(request.Context(), "request refused", append([]any{"why", why, "status", status}, described(request, hidden)...)...)
+	r.to.WarnContext(request.Context(), "request refused",
+		append([]any{"why", why, "status", status}, described(request, hidden)...)...)
 }
 
 // described returns the fields of a line about a request, before which some lines like it were not logged.
 func described(r *http.Request, hidden int) []any {
 	c, _ := auth.From(r.Context())
-	fields := []any{"method", truncate(r.Method), "path", truncate(r.URL.Path), "remote", r.RemoteAddr, "token", c.ID, "tenant", c.Tenant}
+	fields := []any{"method", truncate(r.Method), "path", truncate(r.URL.Path), "remote", r.RemoteAddr, "token", c.ID,
+		"tenant", c.Tenant}
 	if hidden > 0 {
 		fields = append(fields, "not_logged", hidden)
 	}

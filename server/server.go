@@ -82,19 +82,29 @@ type Options struct {
 
 // Limits bounds what callers may use. Zero means the default; negative is an error.
 type Limits struct {
-	BodyBytes   int64         // of one request; 16 MiB. The bodies of a tenant's open requests have four times as many, and so have their answers; those of all requests have 16 times as many.
-	HeaderBytes int           // of one request; 32 KiB
-	Connections int           // at a time; 1,024, and at most three quarters of the descriptors that the process may have. For ten seconds after these have run out, it is fewer, but at least half. One more ends the one that has had no authenticated request for longest, or waits until there is one.
-	Requests    int           // at a time of one tenant, or of one token without a tenant; a quarter of Connections, so that streams that only wait keep nobody else out. Callers without a token are not limited.
-	Rate        float64       // requests a second of one token; 200. Callers without a token are not limited.
-	Burst       int           // requests of one token at once, beyond the rate; 400
-	Failures    float64       // refused tokens a second of one address; 1, with a burst of 20. Tokens that work are not concerned.
-	Header      time.Duration // to send the header; 10 s
-	Refusal     time.Duration // to take the whole answer to a request without a token that works; 5 s. Health checks count as such.
-	Body        time.Duration // to send the body; 60 s. A handler that answers before it has read the body waits for 1 s of it.
-	Stall       time.Duration // to take each 16 KiB of what is written to it; 30 s
-	Idle        time.Duration // between the requests of a connection; 2 min
-	Drain       time.Duration // for requests to end when the server stops, before their calls are cancelled; 20 s
+	// of one request; 16 MiB. The bodies of a tenant's open requests have four times as many, and so have their answers;
+	// those of all requests have 16 times as many.
+	BodyBytes   int64
+	HeaderBytes int // of one request; 32 KiB
+	// at a time; 1,024, and at most three quarters of the descriptors that the process may have. For ten seconds after
+	// these have run out, it is fewer, but at least half. One more ends the one that has had no authenticated request for
+	// longest, or waits until there is one.
+	Connections int
+	// at a time of one tenant, or of one token without a tenant; a quarter of Connections, so that streams that only wait
+	// keep nobody else out. Callers without a token are not limited.
+	Requests int
+	Rate     float64 // requests a second of one token; 200. Callers without a token are not limited.
+	Burst    int     // requests of one token at once, beyond the rate; 400
+	// refused tokens a second of one address; 1, with a burst of 20. Tokens that work are not concerned.
+	Failures float64
+	Header   time.Duration // to send the header; 10 s
+	// to take the whole answer to a request without a token that works; 5 s. Health checks count as such.
+	Refusal time.Duration
+	// to send the body; 60 s. A handler that answers before it has read the body waits for 1 s of it.
+	Body  time.Duration
+	Stall time.Duration // to take each 16 KiB of what is written to it; 30 s
+	Idle  time.Duration // between the requests of a connection; 2 min
+	Drain time.Duration // for requests to end when the server stops, before their calls are cancelled; 20 s
 }
 
 // cancelTime is how long requests have, once they are cancelled, to tell their callers.
@@ -108,8 +118,10 @@ func maxConnections() int { return max(maxDescriptors()/4*3, 1) }
 
 func (l Limits) withDefaults() (Limits, error) {
 	for name, value := range map[string]float64{
-		"BodyBytes": float64(l.BodyBytes), "HeaderBytes": float64(l.HeaderBytes), "Connections": float64(l.Connections), "Requests": float64(l.Requests), "Rate": l.Rate, "Burst": float64(l.Burst),
-		"Failures": l.Failures, "Header": float64(l.Header), "Refusal": float64(l.Refusal), "Body": float64(l.Body), "Stall": float64(l.Stall), "Idle": float64(l.Idle), "Drain": float64(l.Drain),
+		"BodyBytes": float64(l.BodyBytes), "HeaderBytes": float64(l.HeaderBytes), "Connections": float64(l.Connections),
+		"Requests": float64(l.Requests), "Rate": l.Rate, "Burst": float64(l.Burst),
+		"Failures": l.Failures, "Header": float64(l.Header), "Refusal": float64(l.Refusal), "Body": float64(l.Body),
+		"Stall": float64(l.Stall), "Idle": float64(l.Idle), "Drain": float64(l.Drain),
 	} {
 		if value < 0 {
 			return l, fmt.Errorf("%w: the limit %s is negative", ErrInvalidOptions, name)
@@ -174,7 +186,9 @@ func New(options Options, doors ...Endpoint) (*Server, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	if most := options.Limits.Connections; most < connections {
-		s.log.Warn("the process may have too few descriptors for all connections; raise its limit (ulimit -n), or allow fewer connections",
+		s.log.Warn(
+			"the process may have too few descriptors for all connections; raise its limit (ulimit -n), or allow fewer "+
+				"connections",
 			"connections", connections, "held at most", most, "descriptors", maxDescriptors())
 	}
 	s.refusals = newRefusals(s.log)
@@ -185,7 +199,8 @@ func New(options Options, doors ...Endpoint) (*Server, error) {
 func (o Options) check() error {
 	host, _, err := net.SplitHostPort(o.Addr)
 	if err != nil {
-		return fmt.Errorf("%w: the address %q is not HOST:PORT, such as %s or [::1]:8711", ErrInvalidOptions, o.Addr, DefaultAddr)
+		return fmt.Errorf("%w: the address %q is not HOST:PORT, such as %s or [::1]:8711", ErrInvalidOptions, o.Addr,
+			DefaultAddr)
 	}
 	if o.Open && o.Tokens == nil {
 		return fmt.Errorf("%w: Open needs Tokens, whose first closes the server", ErrInvalidOptions)
@@ -195,7 +210,9 @@ func (o Options) check() error {
 	}
 	for _, origin := range o.Origins {
 		if !isOrigin(origin) {
-			return fmt.Errorf("%w: %q is not an origin, such as https://app.example.com, as browsers write it: in lower case, without a slash at the end and the usual port", ErrInvalidOptions, origin)
+			return fmt.Errorf(
+				"%w: %q is not an origin, such as https://app.example.com, as browsers write it: in lower case, without a slash "+
+					"at the end and the usual port", ErrInvalidOptions, origin)
 		}
 	}
 	for _, name := range o.Hosts {
@@ -247,8 +264,9 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 		IdleTimeout: limits.Idle, Protocols: &protocols,
 		// It would answer "OPTIONS *" itself, to anybody.
 		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return requests },
-		ConnState: held.follow, ConnContext: held.inContext,
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		BaseContext:                  func(net.Listener) context.Context { return requests },
+		ConnState:                    held.follow, ConnContext: held.inContext,
 	}
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(l) }()

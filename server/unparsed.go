@@ -37,6 +37,8 @@ func asProblem(output []byte) (written []byte, changed bool) {
 	if err != nil { // no field can fail
 		return nil, false
 	}
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
+	return fmt.Appendf(nil,
+		"HTTP/1.1 %d %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\nX-Content-Type-Options: "+
+			"nosniff\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
 		status, p.Title, problem.ContentType, len(body)+1, body), true
 }

@@ -109,7 +109,8 @@ func (a Arguments) Without(names ...string) Arguments {
 	if len(names) == 0 {
 		return Arguments{members: a.members}
 	}
-	return Arguments{members: slices.DeleteFunc(slices.Clone(a.members), func(m member) bool { return slices.Contains(names, m.name) })}
+	return Arguments{members: slices.DeleteFunc(slices.Clone(a.members),
+		func(m member) bool { return slices.Contains(names, m.name) })}
 }
 
 // MarshalJSON writes the members in order, with their values unchanged.

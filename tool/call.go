@@ -265,7 +265,8 @@ func callsIn(raw json.RawMessage, depth int) ([]Call, error) {
 		}
 		return []Call{call}, nil
 	}
-	if object.Role == nil && object.Content == nil && object.ToolCalls == nil && object.Message == nil && object.Choices == nil {
+	if object.Role == nil && object.Content == nil && object.ToolCalls == nil && object.Message == nil &&
+		object.Choices == nil {
 		return nil, fmt.Errorf("%s, not %s", wantCalls, outline(raw))
 	}
 	return nil, nil // a message in plain text
@@ -276,7 +277,8 @@ const wantCalls = "want a tool call, a message with tool_calls or a chat complet
 // outline describes an object, or null, by the names of its first members.
 func outline(raw json.RawMessage) string {
 	const most = 4
-	doc, err := jsontext.Parse(string(raw), jsontext.Limits{Depth: 10_000, Values: len(raw) + 1, Repeated: true, Shallow: true})
+	doc, err := jsontext.Parse(string(raw),
+		jsontext.Limits{Depth: 10_000, Values: len(raw) + 1, Repeated: true, Shallow: true})
 	if err != nil || doc.Root().Kind() != jsontext.Object {
 		return Shown(string(raw), 32)
 	}
@@ -321,7 +323,8 @@ func (o envelope) call() (Call, error) {
 		call.Type = FunctionCall
 	case FunctionCall, CustomCall, LocalShellCall:
 	default:
-		return Call{}, fmt.Errorf("call %q has type %q; want %q, %q or %q", o.ID, Shown(o.Type, 32), FunctionCall, CustomCall, LocalShellCall)
+		return Call{}, fmt.Errorf("call %q has type %q; want %q, %q or %q", o.ID, Shown(o.Type, 32), FunctionCall, CustomCall,
+			LocalShellCall)
 	}
 	if o.Function == nil {
 		o.Function, call.Type = &wireFunction{Name: o.Custom.Name}, CustomCall

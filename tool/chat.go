@@ -53,7 +53,8 @@ func (r FinishReason) WasCut() bool {
 }
 
 // complete are the reasons of complete responses: ours, and those of providers and of servers that speak their formats.
-var complete = []FinishReason{FinishStop, FinishToolCalls, "pause_turn", "tool_use", "function_call", "end_turn", "stop_sequence", "eos"}
+var complete = []FinishReason{FinishStop, FinishToolCalls, "pause_turn", "tool_use", "function_call", "end_turn",
+	"stop_sequence", "eos"}
 
 // The reasons that all providers have in some form.
 const (
@@ -97,15 +98,17 @@ type ResponseType string
 
 // The types of chunks.
 const (
-	ResponseAnswer       ResponseType = "answer"     // text for the reader
-	ResponseThinking     ResponseType = "thinking"   // the model's reasoning
-	ResponseToolCall     ResponseType = "tool_call"  // ToolCalls holds whole calls, or what there is of one that was cut off
+	ResponseAnswer   ResponseType = "answer"   // text for the reader
+	ResponseThinking ResponseType = "thinking" // the model's reasoning
+	// ToolCalls holds whole calls, or what there is of one that was cut off
+	ResponseToolCall     ResponseType = "tool_call"
 	ResponseToolDelta    ResponseType = "tool_delta" // a fragment of a call: Data {"index","id","name","arguments"}
 	ResponseToolResult   ResponseType = "tool_result"
 	ResponseProviderItem ResponseType = "provider_item" // Data is a [ProviderItem]
 	ResponseReferences   ResponseType = "references"
 	ResponseError        ResponseType = "error"
-	ResponseComplete     ResponseType = "complete" // the last chunk; Data {"finish_reason","usage","remarks"}, the last if there are any
+	// the last chunk; Data {"finish_reason","usage","remarks"}, the last if there are any
+	ResponseComplete ResponseType = "complete"
 )
 
 // Reference is a source that a response is based on.

@@ -71,9 +71,11 @@ func (e *Emission) Check() error {
 		}
 		return e.check("data, the image in base64", e.hasImage(), "data", "mime_type", "partial")
 	case EmitLink:
-		return e.check("data, the URL of a page: https://… or http://…, without user and password", isLink(e.Data), "data", "text")
+		return e.check("data, the URL of a page: https://… or http://…, without user and password", isLink(e.Data), "data",
+			"text")
 	}
-	return fmt.Errorf("there is no type of emission %q; want text, json, progress, image or link", Shown(string(e.Type), 32))
+	return fmt.Errorf("there is no type of emission %q; want text, json, progress, image or link",
+		Shown(string(e.Type), 32))
 }
 
 // check rejects an emission that lacks what its type needs, or has what its type does not use,
@@ -86,7 +88,8 @@ func (e *Emission) check(needs string, ok bool, takes ...string) error {
 		name  string
 		given bool
 	}{
-		{"text", e.Text != ""}, {"data", e.Data != nil}, {"fraction", e.Fraction != nil}, {"mime_type", e.MIMEType != ""}, {"partial", e.Partial},
+		{"text", e.Text != ""}, {"data", e.Data != nil}, {"fraction", e.Fraction != nil}, {"mime_type", e.MIMEType != ""},
+		{"partial", e.Partial},
 	} {
 		if member.given && !slices.Contains(takes, member.name) {
 			return fmt.Errorf("an emission of type %s takes no %s", e.Type, member.name)

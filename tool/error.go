@@ -44,7 +44,8 @@ const (
 
 // Kinds returns every kind in the order of their declaration.
 func Kinds() []Kind {
-	return []Kind{ToolFailed, InvalidArguments, UnknownTool, Denied, Deadline, Memory, Fuel, Output, Trap, Busy, Cancelled, Internal}
+	return []Kind{ToolFailed, InvalidArguments, UnknownTool, Denied, Deadline, Memory, Fuel, Output, Trap, Busy, Cancelled,
+		Internal}
 }
 
 // Error returns the kind's name, which makes a Kind usable with errors.Is.

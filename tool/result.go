@@ -238,8 +238,9 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	wire := wireRecord{
-		ID: r.ID, CallID: r.CallID, Type: r.Type, Function: r.Function, Signature: r.Signature, Origin: r.Origin, Incomplete: r.Incomplete,
-		Result: string(result), Success: r.Result.Success, Skipped: r.Skipped,
+		ID: r.ID, CallID: r.CallID, Type: r.Type, Function: r.Function, Signature: r.Signature, Origin: r.Origin,
+		Incomplete: r.Incomplete,
+		Result:     string(result), Success: r.Result.Success, Skipped: r.Skipped,
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
 		Repairs: orEmpty(r.Repairs), Denials: orEmpty(r.Denials), HostCalls: orEmpty(r.HostCalls), Log: r.Log, Usage: r.Usage,
 		Source: r.Source, Parent: r.Parent, Cuts: r.Cuts,
@@ -262,7 +263,8 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*r = Record{
-		Call:   Call{ID: wire.ID, Type: wire.Type, Function: wire.Function, Signature: wire.Signature, Origin: wire.Origin, Incomplete: wire.Incomplete},
+		Call: Call{ID: wire.ID, Type: wire.Type, Function: wire.Function, Signature: wire.Signature, Origin: wire.Origin,
+			Incomplete: wire.Incomplete},
 		CallID: wire.CallID, Skipped: wire.Skipped, Cached: wire.Cached,
 		ExecutionTime: time.Duration(math.Round(wire.ExecutionTime * float64(time.Second))),
 		Repairs:       wire.Repairs, Denials: wire.Denials, HostCalls: wire.HostCalls, Log: wire.Log, Usage: wire.Usage,

@@ -25,7 +25,8 @@ error, and an alias becomes the tool's own name. Without TOOL, the agent gets th
 default tools, which need no setting from another service.`
 
 func newAgent(o options) *cobra.Command {
-	return newGroup("agent", "choose which tools an agent may call", agentHelp, "list, show, set or remove", newAgentList(o), newAgentShow(o), newAgentSet(o), newAgentRemove(o))
+	return newGroup("agent", "choose which tools an agent may call", agentHelp, "list, show, set or remove",
+		newAgentList(o), newAgentShow(o), newAgentSet(o), newAgentRemove(o))
 }
 
 func newAgentList(o options) *cobra.Command {
@@ -43,7 +44,9 @@ func newAgentList(o options) *cobra.Command {
 
 func newAgentShow(o options) *cobra.Command {
 	command := &cobra.Command{
-		Use: "show NAME", Short: "show an agent", Long: "Show an agent's tools and settings. A hint names tools that are no longer loaded.", Args: positional(1, 1, "NAME"),
+		Use: "show NAME", Short: "show an agent",
+		Long: "Show an agent's tools and settings. A hint names tools that are no longer loaded.",
+		Args: positional(1, 1, "NAME"),
 		RunE: func(command *cobra.Command, args []string) error { return o.agentShow(command.Context(), args[0]) },
 	}
 	o.toolFlags(command)
@@ -59,7 +62,8 @@ func newAgentSet(o options) *cobra.Command {
 	var agent agents.Agent
 	command := &cobra.Command{
 		Use: "set NAME [TOOL…]", Short: "create or replace an agent", Long: agentSetHelp,
-		Example: "  caisson agent set researcher web_search fetch_page calculator\n  caisson list --agent researcher --definitions openai",
+		Example: "  caisson agent set researcher web_search fetch_page calculator\n  caisson list --agent researcher " +
+			"--definitions openai",
 		Args: func(command *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError(command, "set needs NAME")
@@ -76,13 +80,15 @@ func newAgentSet(o options) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&agent.Mode, "mode", "", "store `MODE` for the program that runs the agent, such as smart-reasoning")
-	flags.IntVar(&agent.MaxIterations, "max-iterations", agents.DefaultIterations, "store that the program may ask the model `N` times in one run")
+	flags.IntVar(&agent.MaxIterations, "max-iterations", agents.DefaultIterations,
+		"store that the program may ask the model `N` times in one run")
 	flags.BoolVar(&agent.Reflection, "reflection", false, "store that the agent reviews its own work")
 	o.toolFlags(command)
 	o.agentFolderFlag(command)
 	o.outputFlags(command, "print one JSON object")
 	o.sameFlags(command, "agent") // it is named by the argument
-	command.ValidArgsFunction = func(command *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	command.ValidArgsFunction = func(command *cobra.Command, args []string, word string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return o.completeAgents(command, args, word)
 		}
@@ -155,7 +161,8 @@ func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) 
 		var missing []string
 		agent.AllowedTools, missing = agents.DefaultAllowedTools(h.registry)
 		if len(agent.AllowedTools) == 0 {
-			return failed(exitUsage, "none of the default tools is loaded: "+strings.Join(missing, ", "), "name the agent's tools: caisson agent set "+terminal.Quote(agent.Name)+" TOOL…")
+			return failed(exitUsage, "none of the default tools is loaded: "+strings.Join(missing, ", "),
+				"name the agent's tools: caisson agent set "+terminal.Quote(agent.Name)+" TOOL…")
 		}
 		if len(missing) > 0 {
 			o.hint("of the default tools, these are not loaded: " + strings.Join(missing, ", "))

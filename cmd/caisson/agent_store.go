@@ -20,7 +20,8 @@ func (o *options) agentFolderFlag(command *cobra.Command) {
 
 // agentFlag adds the flags that choose an agent.
 func (o *options) agentFlag(command *cobra.Command) {
-	command.Flags().Func("agent", "limit the tools to those of the agent `NAME`; see \"caisson agent --help\"", parsedInto(&o.agent, parseAgent))
+	command.Flags().Func("agent", "limit the tools to those of the agent `NAME`; see \"caisson agent --help\"",
+		parsedInto(&o.agent, parseAgent))
 	o.tenantFlag(command, "make calls for the tenant `NAME`, whose agent --agent names")
 }
 
@@ -63,7 +64,8 @@ func (o *options) agentProblem(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, agents.ErrNotFound):
-		return failed(exitUsage, err.Error(), terminal.ToRun(o.again("caisson agent list", "state-dir", "tenant"))+" to see which there are")
+		return failed(exitUsage, err.Error(), terminal.ToRun(o.again("caisson agent list", "state-dir", "tenant"))+
+			" to see which there are")
 	case errors.Is(err, agents.ErrDamaged):
 		return failed(exitUsage, err.Error(), `replace it with "caisson agent set", or remove it with "caisson agent remove"`)
 	case isInvalid:
@@ -92,7 +94,8 @@ func (h *host) agentNamed(name string) (agents.Agent, error) {
 		return agents.Agent{}, h.options.agentProblem(err)
 	}
 	if len(unknown) > 0 && h.options.only == "" { // with one manifest, no others are loaded
-		h.options.hint(fmt.Sprintf("the agent %s has tools that are not loaded: %s", name, strings.Join(h.became(unknown), ", ")))
+		h.options.hint(fmt.Sprintf("the agent %s has tools that are not loaded: %s", name,
+			strings.Join(h.became(unknown), ", ")))
 	}
 	return agent, nil
 }

@@ -46,23 +46,32 @@ func newBatch(given options) *cobra.Command {
 	flags := command.Flags()
 	flags.IntVar(&o.parallel, "parallel", 0, "run at most `N` read-only calls in parallel (default 8)")
 	flags.Func("batch-timeout",
-		"time limit for the whole batch, a `DURATION` such as 2m: running calls are stopped and the rest are not started (default: none)",
+		"time limit for the whole batch, a `DURATION` such as 2m: running calls are stopped and the rest are not started "+
+			"(default: none)",
 		parsedInto(&o.batchTimeout, parseDuration))
 	flags.StringVar(&o.dialect, "dialect", "",
-		"the format of the input (the calls, or OUTPUTS with --resume) and of the results, a `DIALECT`: "+strings.Join(dialects.Names(), ", ")+", or "+noDialect+" (default: detected)")
-	flags.BoolFunc("stream", "print events as they happen; FORM is events (one per line), responses (the server-sent events of OpenAI's Responses API) or auto; auto, the default, means responses if the input is in that format, and otherwise events",
+		"the format of the input (the calls, or OUTPUTS with --resume) and of the results, a `DIALECT`: "+
+			strings.Join(dialects.Names(), ", ")+", or "+noDialect+" (default: detected)")
+	flags.BoolFunc("stream",
+		"print events as they happen; FORM is events (one per line), responses (the server-sent events of OpenAI's "+
+			"Responses API) or auto; auto, the default, means responses if the input is in that format, and otherwise events",
 		func(form string) error {
 			o.stream = cmp.Or(strings.TrimPrefix(form, streamForm), streamAuto)
 			return nil
 		})
 	flags.Lookup("stream").NoOptDefVal = streamForm
-	flags.StringVar(&o.keep, "state", "", "store a paused batch in `FILE` (default: in the state folder, under the batch's id)")
+	flags.StringVar(&o.keep, "state", "",
+		"store a paused batch in `FILE` (default: in the state folder, under the batch's id)")
 	flags.StringVar(&o.resumed, "resume", "", "resume the paused batch `BATCH-ID|STATE-FILE`")
 	flags.StringArrayVar(&o.approve, "approve", nil,
-		"with --resume: approve a call if it still has this fingerprint, `CALL-ID@FINGERPRINT[=once|session|DURATION]`; =once, the default, approves only this call, =session also identical calls later in this command, and a duration such as =10m also identical calls within that time; repeatable")
-	flags.StringArrayVar(&o.refuse, "refuse", nil, "with --resume: refuse the call `CALL-ID[=REASON]`; the model sees the reason; repeatable")
+		"with --resume: approve a call if it still has this fingerprint, `CALL-ID@FINGERPRINT[=once|session|DURATION]`; "+
+			"=once, the default, approves only this call, =session also identical calls later in this command, and a duration "+
+			"such as =10m also identical calls within that time; repeatable")
+	flags.StringArrayVar(&o.refuse, "refuse", nil,
+		"with --resume: refuse the call `CALL-ID[=REASON]`; the model sees the reason; repeatable")
 	o.runFlags(command, "every call", "64KiB, or an equal share of 256KiB if the batch has more than four calls",
-		"store records for \"caisson explain\", and paused batches, in `DIR`; \"\" stores none; a batch that may pause then needs --state FILE")
+		"store records for \"caisson explain\", and paused batches, in `DIR`; \"\" stores none; a batch that may pause "+
+			"then needs --state FILE")
 	o.outputFlags(command, "print one record per line, whatever the dialect")
 	o.completes(command)
 	return command
@@ -72,7 +81,8 @@ func newBatch(given options) *cobra.Command {
 func (o *batchOptions) checkForm(command *cobra.Command, args []string) error {
 	for _, form := range []string{streamEvents, streamResponses} {
 		if o.stream == streamAuto && slices.Contains(args, form) && check.IsMissing(form) {
-			return usageError(command, fmt.Sprintf("there is no file %q; to choose the form of a stream, write --stream=%s", form, form))
+			return usageError(command,
+				fmt.Sprintf("there is no file %q; to choose the form of a stream, write --stream=%s", form, form))
 		}
 	}
 	return nil
@@ -237,7 +247,8 @@ const batchExample = `  caisson batch response.json --tools ./wasm-tools
   caisson batch response.json --config caisson.yaml --profile strict --json
   caisson batch response.json --batch-timeout 1m --max-output 16KiB --stream
   curl … | caisson batch --mount /project=./workspaces/{project_id}:rw --context project_id=demo
-  caisson batch --resume 019c1a2b-3c4d-7e5f-8a9b-0c1d2e3f4a5b outputs.json --approve call_2@5f0c8a91d3e27b640fce --refuse 'call_3=not this file'`
+  caisson batch --resume 019c1a2b-3c4d-7e5f-8a9b-0c1d2e3f4a5b outputs.json ` +
+	`--approve call_2@5f0c8a91d3e27b640fce --refuse 'call_3=not this file'`
 
 // readCalls reads the calls of a document in the dialect of the flag, or else the document's own; nil
 // for none. It fails if their results could not be written, before anything runs.
@@ -250,8 +261,10 @@ func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect
 		return nil, nil, err
 	}
 	if dialect == nil && o.dialect == "" && len(document) > dialects.MaxDocument {
-		return nil, nil, failed(exitUsage, fmt.Sprintf("the input has %d bytes, and a response may have %d", len(document), dialects.MaxDocument),
-			"pass plain calls with --dialect "+noDialect+" in up to "+fmt.Sprint(maxInput)+" bytes, or several batches")
+		return nil, nil,
+			failed(exitUsage,
+				fmt.Sprintf("the input has %d bytes, and a response may have %d", len(document), dialects.MaxDocument),
+				"pass plain calls with --dialect "+noDialect+" in up to "+fmt.Sprint(maxInput)+" bytes, or several batches")
 	}
 	if dialect == nil {
 		calls, err := tool.ParseCalls(document)
@@ -268,7 +281,8 @@ func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect
 		return nil, nil, failed(exitFailed, wrong.Message, "no call was run")
 	}
 	if err != nil {
-		return nil, nil, notCalls(err, "it was read as a response in the format of "+dialect.Name()+"; choose another with --dialect, or "+noDialect+" for plain calls")
+		return nil, nil, notCalls(err, "it was read as a response in the format of "+dialect.Name()+
+			"; choose another with --dialect, or "+noDialect+" for plain calls")
 	}
 	if !o.json {
 		if err := answerable(dialect, response.ToolCalls); err != nil {
@@ -327,7 +341,8 @@ func notCalls(err error, hints ...string) *failure {
 	if len(hints) == 0 {
 		hints = []string{
 			`want a call such as {"id": "call_1", "type": "function", "function": {"name": "calculator", "arguments": "{}"}}`,
-			"or a response of one of these, whole or streamed: " + strings.Join(dialects.Names(), ", ") + "; --dialect selects one",
+			"or a response of one of these, whole or streamed: " + strings.Join(dialects.Names(), ", ") +
+				"; --dialect selects one",
 		}
 	}
 	return failed(exitUsage, err.Error(), hints...)
@@ -340,7 +355,8 @@ const maxNamed = 8
 // provider's own tools are neither run nor answered here.
 func (o *batchOptions) remark(dialect dialects.Dialect, response *tool.ChatResponse) {
 	if response.FinishReason.WasCut() {
-		text := fmt.Sprintf("the response was cut off (%s), so text or calls may be missing", tool.Shown(string(response.FinishReason), 64))
+		text := fmt.Sprintf("the response was cut off (%s), so text or calls may be missing",
+			tool.Shown(string(response.FinishReason), 64))
 		if slices.ContainsFunc(response.ToolCalls, func(call tool.Call) bool { return call.Incomplete }) {
 			text += "; a call in which it was cut off is not run, and its result says so"
 		}
@@ -361,7 +377,8 @@ func (o *batchOptions) remark(dialect dialects.Dialect, response *tool.ChatRespo
 		waits, owner = "the client waits", "since only tools/call runs a tool"
 	}
 	if len(waiting) > 0 {
-		o.hint(waits + " for your own answer to " + namesOf(waiting) + ": caisson does not run it; send the answer together with these results")
+		o.hint(waits + " for your own answer to " + namesOf(waiting) +
+			": caisson does not run it; send the answer together with these results")
 	}
 	if len(others) > 0 {
 		o.hint("not used: " + namesOf(others) + ", " + owner)

@@ -80,7 +80,8 @@ func (o *batchOptions) settle(place *batches.Place, pending []tool.Action, ended
 func (h *host) hasToolsOf(pending []tool.Action) error {
 	for _, action := range pending {
 		if _, ok := h.registry.Get(action.Call.Function.Name); !ok {
-			return failed(exitUsage, fmt.Sprintf("a call of %s is paused, but no tool with that name is loaded", action.Call.Function.Name),
+			return failed(exitUsage,
+				fmt.Sprintf("a call of %s is paused, but no tool with that name is loaded", action.Call.Function.Name),
 				"pass the same --tools and --config as when the batch started", h.whereTools())
 		}
 	}
@@ -128,7 +129,8 @@ func (o *batchOptions) waitingBatch() (place *batches.Place, batch batches.Batch
 
 // unknownBatch returns the failure for a batch that cannot be resumed.
 func (o *options) unknownBatch(err error) *failure {
-	hint := fmt.Sprintf("name a paused batch by its id (the first %d characters are enough) or its file; the command that ran it printed both", folder.MinPrefix)
+	hint := fmt.Sprintf("name a paused batch by its id (the first %d characters are enough) or its file; "+
+		"the command that ran it printed both", folder.MinPrefix)
 	switch {
 	case errors.Is(err, batches.ErrEnded):
 		hint = fmt.Sprintf("the batch has ended; %q shows the results of a call", view.ExplainCommand("CALL-ID", o.stateDir))
@@ -140,7 +142,9 @@ func (o *options) unknownBatch(err error) *failure {
 
 // answers returns all answers that were given for the batch's pending actions. OUTPUTS may be in
 // any dialect, unless the flag names one.
-func (o *batchOptions) answers(ctx context.Context, outputs []string, dialect dialects.Dialect, pending []tool.Action) (dialects.Answers, error) {
+func (o *batchOptions) answers(
+	ctx context.Context, outputs []string, dialect dialects.Dialect, pending []tool.Action,
+) (dialects.Answers, error) {
 	var answers dialects.Answers
 	if len(outputs) > 0 {
 		document, err := o.readInput(ctx, outputs[0])
@@ -180,7 +184,8 @@ func (o *options) resumeHints(state executor.State, err error) []string {
 	}
 	var hints []string
 	if errors.Is(err, executor.ErrWrongSession) {
-		hints = append(hints, "pass the same --context and --config as when the batch started: its context values must not change")
+		hints = append(hints,
+			"pass the same --context and --config as when the batch started: its context values must not change")
 	}
 	if errors.Is(err, executor.ErrNotApproved) {
 		hints = append(hints, "an approval needs the fingerprint that was printed with the call")
@@ -195,7 +200,8 @@ func (o *options) resumeHints(state executor.State, err error) []string {
 func (o *options) lateHints(pending []tool.Action) []string {
 	hints := []string{"calls that have run are not run again"}
 	for _, action := range pending[:min(len(pending), shownPending)] {
-		hints = append(hints, fmt.Sprintf("%q shows what %s (%s) came to, if it has run", view.ExplainCommand(action.CallID, o.stateDir), action.Tool, action.Call.ID))
+		hints = append(hints, fmt.Sprintf("%q shows what %s (%s) came to, if it has run",
+			view.ExplainCommand(action.CallID, o.stateDir), action.Tool, action.Call.ID))
 	}
 	return hints
 }
@@ -212,10 +218,15 @@ func pendingHints(pending []tool.Action) []string {
 	for _, action := range pending[:min(len(pending), shownPending)] {
 		id := terminal.Quote(action.CallID)
 		if action.Type == tool.NeedsApproval {
-			hints = append(hints, fmt.Sprintf("%s (%s) needs --approve %s@FINGERPRINT or --refuse %s, with the fingerprint that was printed with the call", action.Tool, tool.Shown(action.Call.ID, maxShownID), id, id))
+			hints = append(hints,
+				fmt.Sprintf(
+					"%s (%s) needs --approve %s@FINGERPRINT or --refuse %s, with the fingerprint that was printed with the call",
+					action.Tool, tool.Shown(action.Call.ID, maxShownID), id, id))
 			continue
 		}
-		hints = append(hints, fmt.Sprintf(`%s (%s) needs {"tool_outputs": [{"tool_call_id": "%s", "output": "TEXT"}]} in OUTPUTS`, action.Tool, tool.Shown(action.Call.ID, maxShownID), action.CallID))
+		hints = append(hints,
+			fmt.Sprintf(`%s (%s) needs {"tool_outputs": [{"tool_call_id": "%s", "output": "TEXT"}]} in OUTPUTS`, action.Tool,
+				tool.Shown(action.Call.ID, maxShownID), action.CallID))
 	}
 	if more := len(pending) - len(hints); more > 0 {
 		hints = append(hints, terminal.Count(more, "more call")+" as well")
@@ -232,7 +243,8 @@ func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error)
 	read := func(flag string, values []string, parse func(string, []tool.Action) (tool.Approval, error)) {
 		for _, value := range values {
 			approval, err := parse(value, pending)
-			if text := fmt.Sprintf("%s %s: %v", flag, value, err); err != nil && !slices.ContainsFunc(wrong, func(m message) bool { return m.text == text }) {
+			if text := fmt.Sprintf("%s %s: %v", flag, value, err); err != nil &&
+				!slices.ContainsFunc(wrong, func(m message) bool { return m.text == text }) {
 				wrong = append(wrong, message{text: text})
 			}
 			approvals = append(approvals, approval)
@@ -252,10 +264,14 @@ func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error)
 func approvalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	parts := regexp.MustCompile(`^(.+)@([0-9a-f]+)(?:=(.*))?$`).FindStringSubmatch(text)
 	if parts == nil || len(parts[2]) < leastFingerprint {
-		return tool.Approval{}, fmt.Errorf("want CALL-ID@FINGERPRINT, with at least %d digits of the fingerprint that was printed with the call: it identifies what was reviewed", leastFingerprint)
+		return tool.Approval{},
+			fmt.Errorf(
+				"want CALL-ID@FINGERPRINT, with at least %d digits of the fingerprint that was printed with the call: it "+
+					"identifies what was reviewed", leastFingerprint)
 	}
 	id, fingerprint, scope := parts[1], parts[2], parts[3]
-	found := slices.DeleteFunc(slices.Clone(pending), func(a tool.Action) bool { return a.CallID != id && a.Call.ID != id })
+	found := slices.DeleteFunc(slices.Clone(pending),
+		func(a tool.Action) bool { return a.CallID != id && a.Call.ID != id })
 	shown := slices.IndexFunc(found, func(a tool.Action) bool {
 		return a.Type == tool.NeedsApproval && strings.HasPrefix(a.Fingerprint, fingerprint)
 	})
@@ -265,7 +281,8 @@ func approvalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	case shown < 0 && found[0].Type != tool.NeedsApproval:
 		return tool.Approval{}, needsOutput(found[0])
 	case shown < 0:
-		return tool.Approval{}, errors.New("the paused call with this id has a different fingerprint: it is not the call that was reviewed")
+		return tool.Approval{},
+			errors.New("the paused call with this id has a different fingerprint: it is not the call that was reviewed")
 	}
 	approval := tool.Approval{CallID: found[shown].CallID, Approve: true, Fingerprint: found[shown].Fingerprint}
 	switch scope {
@@ -317,5 +334,6 @@ func refusalOf(text string, pending []tool.Action) (tool.Approval, error) {
 		return tool.Approval{CallID: found[0], Reason: reason}, nil
 	}
 	slices.Sort(found)
-	return tool.Approval{}, fmt.Errorf("this can mean several paused calls: %s; begin with one of these ids", strings.Join(found, ", "))
+	return tool.Approval{},
+		fmt.Errorf("this can mean several paused calls: %s; begin with one of these ids", strings.Join(found, ", "))
 }

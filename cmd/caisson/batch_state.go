@@ -62,7 +62,9 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 		return err
 	}
 	if err == nil && store == "" && o.keep == "" {
-		return failed(exitUsage, fmt.Sprintf("calls of %s pause for the client or for approval, but no folder is set for the paused batch", calls[at].Function.Name),
+		return failed(exitUsage,
+			fmt.Sprintf("calls of %s pause for the client or for approval, but no folder is set for the paused batch",
+				calls[at].Function.Name),
 			"name a file for it with --state FILE")
 	}
 	if err == nil {
@@ -81,7 +83,9 @@ func (h *host) keepsBatchFromTools(paths []string) error {
 	for _, path := range paths {
 		err := h.keepsFromTools(path, "a paused batch is", "it could change what somebody approves")
 		if _, found := errors.AsType[*failure](err); err != nil && !found {
-			err = failed(exitUsage, fmt.Sprintf("a paused batch is kept in %s, but it cannot be determined whether a tool may write there: %v", path, folder.Reason(err)))
+			err = failed(exitUsage,
+				fmt.Sprintf("a paused batch is kept in %s, but it cannot be determined whether a tool may write there: %v", path,
+					folder.Reason(err)))
 		}
 		if err != nil {
 			return err
@@ -177,7 +181,8 @@ func readAnswers(document []byte, dialect dialects.Dialect, only bool) (dialects
 		}
 	}
 	if first == nil {
-		first = errors.New("OUTPUTS: these are not tool results in any of the dialects " + strings.Join(dialects.Names(), ", "))
+		first = errors.New("OUTPUTS: these are not tool results in any of the dialects " +
+			strings.Join(dialects.Names(), ", "))
 	}
 	return dialects.Answers{}, unreadableAnswers(first)
 }
@@ -187,7 +192,8 @@ func unreadableAnswers(err error) error {
 	if err == nil {
 		return nil
 	}
-	return failed(exitUsage, err.Error(), `want results as the provider takes them, or {"tool_outputs": [{"tool_call_id": "call_1", "output": "TEXT"}]}`)
+	return failed(exitUsage, err.Error(),
+		`want results as the provider takes them, or {"tool_outputs": [{"tool_call_id": "call_1", "output": "TEXT"}]}`)
 }
 
 // answersIn reads results in a dialect. It rejects documents without results, because results in

@@ -143,7 +143,9 @@ type submitted struct {
 
 // tell prints the outcome of a batch and stores a paused one, at its place or, if that is nil, a new
 // one. It returns the command's error.
-func (o *batchOptions) tell(ctx context.Context, h *host, v *batchView, ended executor.Report, place *batches.Place) error {
+func (o *batchOptions) tell(
+	ctx context.Context, h *host, v *batchView, ended executor.Report, place *batches.Place,
+) error {
 	failures := h.hostFailures(ended)
 	if ended.Status == executor.RequiresAction {
 		return o.tellWaiting(v, ended, place, failures)
@@ -152,7 +154,8 @@ func (o *batchOptions) tell(ctx context.Context, h *host, v *batchView, ended ex
 	if err != nil {
 		return v.salvage(ended, failures, failed(exitFailed, err.Error()))
 	}
-	if err := v.end(outcome{Status: ended.Status, Batch: ended.ID, Results: results, Final: ended.Final}, ended.Records); err != nil {
+	if err := v.end(outcome{Status: ended.Status, Batch: ended.ID, Results: results, Final: ended.Final},
+		ended.Records); err != nil {
 		return v.salvage(ended, failures, err)
 	}
 	if ctx.Err() != nil {
@@ -176,16 +179,18 @@ func (o *batchOptions) tellWaiting(v *batchView, ended executor.Report, place *b
 		err = place.Keep(batches.Batch{Dialect: nameOf(v.dialect), State: *ended.State})
 	}
 	if err != nil {
-		return v.salvage(ended, failures, failed(exitFailed, "the batch is paused but could not be stored, so it cannot be resumed: "+err.Error(),
-			"the records of the calls that ended are printed: do not run these calls again",
-			"choose another place with --state FILE"))
+		return v.salvage(ended, failures,
+			failed(exitFailed, "the batch is paused but could not be stored, so it cannot be resumed: "+err.Error(),
+				"the records of the calls that ended are printed: do not run these calls again",
+				"choose another place with --state FILE"))
 	}
 	if waits.State, err = filepath.Abs(place.Path()); err != nil {
 		waits.State = place.Path()
 	}
 	waits.Expires = ended.State.Expires()
 	if err := v.end(outcome{Status: ended.Status, Batch: ended.ID, waiting: waits}, nil); err != nil {
-		return v.salvage(ended, failures, failed(exitFailed, err.Error(), "the batch is paused and stored; resume it with: "+o.resumeCommand(ended)))
+		return v.salvage(ended, failures,
+			failed(exitFailed, err.Error(), "the batch is paused and stored; resume it with: "+o.resumeCommand(ended)))
 	}
 	o.hint("resume it with: " + o.resumeCommand(ended))
 	if len(waits.Approvals) > 0 {
@@ -208,7 +213,8 @@ func (v *batchView) results(records []tool.Record) (json.RawMessage, error) {
 
 // waiting returns what the pending actions need.
 func (v *batchView) waiting(pending []tool.Action) (*waiting, error) {
-	w := &waiting{Approvals: []tool.Action{}, Required: required{Type: "submit_tool_outputs", Outputs: submitted{CallIDs: []string{}}}}
+	w := &waiting{Approvals: []tool.Action{},
+		Required: required{Type: "submit_tool_outputs", Outputs: submitted{CallIDs: []string{}}}}
 	calls := []tool.Call{}
 	for _, action := range pending {
 		if action.Type == tool.NeedsApproval {

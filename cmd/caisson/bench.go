@@ -34,8 +34,11 @@ func newBench(o options) *cobra.Command {
 			return o.bench(command.Context(), run)
 		},
 	}
-	command.Flags().BoolVar(&run.Short, "short", false, "run smaller workloads, and skip one measurement: 64 parallel callers with 64 KiB arguments")
-	command.Flags().Func("time", "measure each line of the report for `DURATION`, such as 5s (default 1s, or 30ms with --short)", parsedInto(&run.Time, parseDuration))
+	command.Flags().BoolVar(&run.Short, "short", false,
+		"run smaller workloads, and skip one measurement: 64 parallel callers with 64 KiB arguments")
+	command.Flags().Func("time",
+		"measure each line of the report for `DURATION`, such as 5s (default 1s, or 30ms with --short)",
+		parsedInto(&run.Time, parseDuration))
 	o.interpreterFlag(command)
 	o.outputFlags(command, "print one JSON object")
 	return command

@@ -61,7 +61,8 @@ func newCall(given options) *cobra.Command {
 	o.runFlags(command, "each call that the tool makes to other tools", "unlimited",
 		"store records for \"caisson explain\" in `DIR`; \"\" stores none")
 	o.outputFlags(command, "print the record of the call as one line of JSON")
-	command.Flags().Lookup("approve-tool").Usage = "if the tool calls the destructive tool `NAME`, approve those calls; repeatable"
+	command.Flags().Lookup(
+		"approve-tool").Usage = "if the tool calls the destructive tool `NAME`, approve those calls; repeatable"
 	command.Flags().BoolVar(&o.approve, "approve", false, "approve this call, if --ask or the policy requires approval")
 	command.ValidArgsFunction = o.completeCall
 	o.completes(command)
@@ -89,7 +90,8 @@ type callOptions struct {
 func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 	if isModule(args[0]) { // no tool can have such a name
 		return failed(exitUsage, terminal.Quote(args[0])+" is a WebAssembly module, not the name of a tool",
-			"write the name of a tool, and its manifest with --tools FILE; "+terminal.ToRun("caisson inspect --manifest "+terminal.Quote(args[0]))+" to see one to start from")
+			"write the name of a tool, and its manifest with --tools FILE; "+
+				terminal.ToRun("caisson inspect --manifest "+terminal.Quote(args[0]))+" to see one to start from")
 	}
 	if isPath(args[0]) && !check.IsMissing(args[0]) {
 		return failed(exitUsage, terminal.Quote(args[0])+" is a file or folder, not the name of a tool", namedIn(args[0]))
@@ -116,7 +118,8 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 			return failure.withHints(h.parametersHint(args[0]))
 		}
 	}
-	report, err := h.order(ctx, o.approve, tool.Call{ID: "call_1", Type: tool.FunctionCall, Function: tool.Function{Name: args[0], Arguments: arguments}})
+	report, err := h.order(ctx, o.approve,
+		tool.Call{ID: "call_1", Type: tool.FunctionCall, Function: tool.Function{Name: args[0], Arguments: arguments}})
 	if err != nil {
 		return err
 	}
@@ -126,7 +129,8 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if record.Result.Kind != "" {
-		return h.failureOf(record).withHints(slices.Concat(wordHints(args[1:], record), orderHints(record), h.nestedHints(), h.unsentSecrets(args[:1]), o.explainHints(record, h.Keeps()))...)
+		return h.failureOf(record).withHints(slices.Concat(wordHints(args[1:], record), orderHints(record), h.nestedHints(),
+			h.unsentSecrets(args[:1]), o.explainHints(record, h.Keeps()))...)
 	}
 	h.noteUnsentSecrets(args[:1])
 	h.noteDeprecated(record.Function.Name)
@@ -158,7 +162,8 @@ func (o *options) printRecord(record tool.Record) error {
 		return o.printJSON(record)
 	}
 	if !o.quiet {
-		_, _ = io.WriteString(o.stderr, view.Log(record.Function.Name, record.Log, o.verbose)) // nothing can be done if it fails
+		// nothing can be done if it fails
+		_, _ = io.WriteString(o.stderr, view.Log(record.Function.Name, record.Log, o.verbose))
 	}
 	if text := view.Result(record.Result); text != "" {
 		return o.print(text)

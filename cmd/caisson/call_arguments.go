@@ -38,11 +38,12 @@ func arePairs(words []string, tolerant bool) (pairs bool, wrong int) {
 // isBare reports whether a word can be nothing but a VALUE or a KEY alone: no JSON, not even with mistakes, and not
 // the name of an input.
 func isBare(word string) bool {
-	return strings.TrimSpace(word) != "" && word != "-" && !strings.HasPrefix(word, "@") && !strings.ContainsAny(word, "{[\"'`") && !json.Valid([]byte(word))
+	return strings.TrimSpace(word) != "" && word != "-" && !strings.HasPrefix(word, "@") &&
+		!strings.ContainsAny(word, "{[\"'`") && !json.Valid([]byte(word))
 }
 
-// wrongWord returns the failure for a word that is not KEY=VALUE. It says how to write it, as far as the parameters of the
-// tool tell.
+// wrongWord returns the failure for a word that is not KEY=VALUE. It says how to write it, as far as the
+// parameters of the tool tell.
 func wrongWord(m *manifests.Manifest, words []string, wrong int) *failure {
 	example := ""
 	pair := func(key, value string) { example = ", such as " + key + "=" + terminal.Quote(value) }
@@ -69,7 +70,8 @@ func wrongWord(m *manifests.Manifest, words []string, wrong int) *failure {
 
 // wordHints says how to write arguments to who wrote a bare word, which is no JSON object.
 func wordHints(words []string, record tool.Record) []string {
-	if record.Result.Kind != tool.InvalidArguments || len(words) != 1 || words[0] == "-" || strings.HasPrefix(words[0], "@") || strings.Contains(words[0], "{") {
+	if record.Result.Kind != tool.InvalidArguments || len(words) != 1 || words[0] == "-" ||
+		strings.HasPrefix(words[0], "@") || strings.Contains(words[0], "{") {
 		return nil
 	}
 	return []string{"give the arguments as KEY=VALUE words, or as one JSON object in quotes"}
@@ -104,7 +106,8 @@ func argumentsOf(ctx context.Context, m *manifests.Manifest, words []string) (st
 func meantBy(m *manifests.Manifest, name, text string) (parameter string, translated bool) {
 	for _, alias := range m.ParameterAliases {
 		if alias.Name == name {
-			return alias.Parameter, slices.ContainsFunc(alias.Values, func(v manifests.AliasValue) bool { return v.Written == text })
+			return alias.Parameter,
+				slices.ContainsFunc(alias.Values, func(v manifests.AliasValue) bool { return v.Written == text })
 		}
 	}
 	return name, false
@@ -154,7 +157,8 @@ func partsOf(n *schema.Node) []*schema.Node {
 // valueOf returns the JSON of a value that is written as text: a string if the schema allows one, and
 // otherwise the text itself. If one of the two fits the schema and the other does not, it is that one.
 func valueOf(ctx context.Context, n *schema.Node, text string) (string, error) {
-	types, quoted, value := schema.TypesOf(n, map[*schema.Node]schema.Types{}), jsontext.Quote(text), strings.TrimSpace(text)
+	types, quoted, value := schema.TypesOf(n, map[*schema.Node]schema.Types{}), jsontext.Quote(text),
+		strings.TrimSpace(text)
 	var probe schema.Probe
 	fits := func(value string) bool { return n == nil || probe.Fits(ctx, n, value) }
 	switch isJSON := json.Valid([]byte(value)); {

@@ -25,11 +25,12 @@ SOURCE is a folder or a manifest, as for --tools.`
 
 func newCompile(o options) *cobra.Command {
 	command := &cobra.Command{
-		Use:     "compile [SOURCE…]",
-		Short:   "compile modules ahead of time",
-		Long:    compileHelp,
-		Example: "  caisson compile wasm-tools\n  caisson compile --cache-dir /opt/caisson --config caisson.yaml && chmod -R go+rX /opt/caisson",
-		Args:    cobra.ArbitraryArgs,
+		Use:   "compile [SOURCE…]",
+		Short: "compile modules ahead of time",
+		Long:  compileHelp,
+		Example: "  caisson compile wasm-tools\n  caisson compile --cache-dir /opt/caisson --config caisson.yaml && chmod " +
+			"-R go+rX /opt/caisson",
+		Args: cobra.ArbitraryArgs,
 		RunE: func(command *cobra.Command, args []string) error {
 			o.tools = append(o.tools, args...)
 			return o.compile(command.Context())
@@ -93,7 +94,8 @@ func (o *options) compile(ctx context.Context) (err error) {
 		}
 		done.Tools = append(done.Tools, prepared)
 	}
-	if err := o.show(done, terminal.Count(len(done.Tools)-len(problems.messages), "tool")+" compiled into "+folder+"\n"); err != nil {
+	if err := o.show(done, terminal.Count(len(done.Tools)-len(problems.messages), "tool")+" compiled into "+folder+
+		"\n"); err != nil {
 		return err
 	}
 	if len(problems.messages) > 0 {

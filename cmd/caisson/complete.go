@@ -42,7 +42,8 @@ func newCompletion() *cobra.Command {
 		ValidArgs: shells,
 		RunE: func(command *cobra.Command, args []string) error {
 			if !slices.Contains(shells, args[0]) {
-				return usageError(command, fmt.Sprintf("there is no script for %q; want one of %s", args[0], strings.Join(shells, ", ")))
+				return usageError(command,
+					fmt.Sprintf("there is no script for %q; want one of %s", args[0], strings.Join(shells, ", ")))
 			}
 			if args[0] == "powershell" {
 				return command.Root().GenPowerShellCompletionWithDesc(command.OutOrStdout())
@@ -58,7 +59,8 @@ func newCompletion() *cobra.Command {
 }
 
 // completion returns the words that a shell offers for the next one. It says nothing else: a person is typing.
-type completion = func(command *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective)
+type completion = func(command *cobra.Command, args []string, word string) ([]cobra.Completion,
+	cobra.ShellCompDirective)
 
 // opened loads the tools of the flags so far, without a word, and shows them to use.
 func (o *options) opened(ctx context.Context, use func(h *host) []cobra.Completion) []cobra.Completion {
@@ -89,7 +91,9 @@ func (o *options) toolNames(ctx context.Context, given []string) []cobra.Complet
 }
 
 // completeCall completes the name of a tool, then its parameters as KEY=, and their values if the schema lists them.
-func (o *options) completeCall(command *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (o *options) completeCall(
+	command *cobra.Command, args []string, word string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch {
 	case len(args) == 0:
 		return o.toolNames(command.Context(), nil), cobra.ShellCompDirectiveNoFileComp
@@ -177,7 +181,9 @@ func listedBy(n *schema.Node, seen map[*schema.Node]bool) []json.RawMessage {
 }
 
 // completeAgents completes the name of an agent.
-func (o *options) completeAgents(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (o *options) completeAgents(
+	_ *cobra.Command, args []string, _ string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	store, err := o.agents()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -199,12 +205,14 @@ func (o *options) completes(command *cobra.Command) {
 			return o.completeAgents(command, nil, word)
 		},
 		"approve-tool": names, "allow-call": names, "ask": names,
-		"profile":     cobra.FixedCompletions([]cobra.Completion{"strict", "standard", "lenient"}, cobra.ShellCompDirectiveNoFileComp),
+		"profile": cobra.FixedCompletions([]cobra.Completion{"strict", "standard", "lenient"},
+			cobra.ShellCompDirectiveNoFileComp),
 		"definitions": cobra.FixedCompletions(dialects.Names(), cobra.ShellCompDirectiveNoFileComp),
 		"dialect":     cobra.FixedCompletions(append(dialects.Names(), noDialect), cobra.ShellCompDirectiveNoFileComp),
 		"state-dir":   cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		"cache-dir":   cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
-		"config":      cobra.FixedCompletions([]cobra.Completion{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt),
+		"config": cobra.FixedCompletions([]cobra.Completion{"yaml", "yml", "json"},
+			cobra.ShellCompDirectiveFilterFileExt),
 	} {
 		if command.Flags().Lookup(flag) != nil {
 			_ = command.RegisterFlagCompletionFunc(flag, complete) // it fails for a flag that is not there or done

@@ -164,7 +164,8 @@ func newestHints(store records.Folder, ids []string) []string {
 // that was rejected before it ran, for a reason in the message, has nothing to show.
 func (o *options) explainHints(record tool.Record, kept bool) []string {
 	early := []string{availability, view.ApprovalPermission} // denied before the tool is started
-	if kept && (record.Usage.Fuel != nil || len(record.Denials) > 0 && !slices.Contains(early, record.Denials[0].Permission)) {
+	if kept &&
+		(record.Usage.Fuel != nil || len(record.Denials) > 0 && !slices.Contains(early, record.Denials[0].Permission)) {
 		return []string{terminal.ToRun(view.ExplainCommand(record.CallID, o.stateDir)) + " to see what it did"}
 	}
 	return nil
@@ -188,9 +189,11 @@ type pageOptions struct {
 func (p *pageOptions) flags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&p.output, "output", false, "print only the output, or the part of the result named by --part, in full")
-	flags.StringVar(&p.part, "part", "", "with --output: print only `PART`: output, error, data, or a content part such as 'content[0]'")
+	flags.StringVar(&p.part, "part", "",
+		"with --output: print only `PART`: output, error, data, or a content part such as 'content[0]'")
 	flags.Int64Var(&p.from, "from", 0, "with --output: start at byte `N`")
-	flags.Func("bytes", "with --output: print at most `SIZE`, such as 32KiB (default: all)", parsedInto(&p.bytes, parseSize))
+	flags.Func("bytes", "with --output: print at most `SIZE`, such as 32KiB (default: all)",
+		parsedInto(&p.bytes, parseSize))
 }
 
 // check rejects flags that need --output.
@@ -220,7 +223,8 @@ func (o *options) printPage(entry records.Entry, p pageOptions) error {
 		return failed(exitUsage, fmt.Sprintf("the call %s returned no %s", id, p.part), partHint(result))
 	}
 	if p.from > int64(len(whole)) {
-		return failed(exitUsage, fmt.Sprintf("--from %d: the %s of the call has %s", p.from, p.part, terminal.Count(len(whole), "byte")))
+		return failed(exitUsage,
+			fmt.Sprintf("--from %d: the %s of the call has %s", p.from, p.part, terminal.Count(len(whole), "byte")))
 	}
 	page := pageOf(whole, p.from, int64(p.bytes))
 	if o.json {
@@ -235,7 +239,8 @@ func (o *options) printPage(entry records.Entry, p pageOptions) error {
 		return err
 	}
 	if page.Next >= 0 {
-		o.hint(fmt.Sprintf("%d of %d bytes follow; read on with %s", page.Total-page.Next, page.Total, view.OutputCommand(id, p.part, page.Next, o.stateDir)))
+		o.hint(fmt.Sprintf("%d of %d bytes follow; read on with %s", page.Total-page.Next, page.Total,
+			view.OutputCommand(id, p.part, page.Next, o.stateDir)))
 	}
 	return nil
 }

@@ -87,7 +87,8 @@ func (h *host) nestedHints() []string {
 		case tool.UnknownTool:
 			hints = append(hints, "it called "+name+", which failed: "+view.Failure(made.Result, ""), "load it with --tools DIR")
 		default:
-			hints = append(append(hints, "it called "+name+", which failed: "+view.Failure(made.Result, "")), h.denialHints(name, made.Denials)...)
+			hints = append(append(hints, "it called "+name+", which failed: "+view.Failure(made.Result, "")),
+				h.denialHints(name, made.Denials)...)
 		}
 	}
 	return hints
@@ -108,7 +109,8 @@ func (h *host) internalFailure(record tool.Record) *failure {
 	case errors.Is(cause, runtime.ErrModule), errors.Is(cause, runtime.ErrDigest):
 		return failed(exitUsage, text, terminal.ToRun("caisson validate "+terminal.Quote(h.fileOf(name))))
 	case ok:
-		return failed(exitUsage, text, fmt.Sprintf("check that the directory granted for %s exists and can be used", mount.Path))
+		return failed(exitUsage, text,
+			fmt.Sprintf("check that the directory granted for %s exists and can be used", mount.Path))
 	case errors.Is(cause, syscall.ENOSPC):
 		return failed(exitFailed, text, spaceHint)
 	}
@@ -171,7 +173,9 @@ func profileHint(value func(runtime.Limits) int64, argument, profile string, t *
 			more = append(more, name)
 		}
 	}
-	hint := fmt.Sprintf("the argument %s names the profile %s, which allows less than the flags and the policy: leave it out", argument, profile)
+	hint := fmt.Sprintf(
+		"the argument %s names the profile %s, which allows less than the flags and the policy: leave it out", argument,
+		profile)
 	if len(more) > 0 {
 		hint += ", or name " + strings.Join(more, " or ")
 	}
@@ -215,7 +219,8 @@ func (h *host) withheld(name string) []string {
 		}
 	}
 	hints = append(hints, h.unappliedHints()...)
-	return append(hints, terminal.ToRun(h.inspectCommand(name, toolFlagNames))+" to see what it requests and what would allow it")
+	return append(hints, terminal.ToRun(h.inspectCommand(name, toolFlagNames))+
+		" to see what it requests and what would allow it")
 }
 
 // denialHints says what would allow the last denial, which the error names.

@@ -71,31 +71,40 @@ func (o *options) toolFlags(command *cobra.Command) {
 func (o *options) sourceFlags(command *cobra.Command) {
 	o.command = command
 	command.Flags().StringArrayVar(&o.tools, "tools", nil,
-		"load tools from a folder or manifest `SOURCE`; repeatable; if two tools have the same name, the first is used (default: the policy's sources, or ./"+defaultTools+" if it exists)")
+		"load tools from a folder or manifest `SOURCE`; repeatable; if two tools have the same name, the first is used "+
+			"(default: the policy's sources, or ./"+defaultTools+" if it exists)")
 }
 
 func (o *options) grantFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Func("mount",
-		"grant a directory to tools that request its guest path: `GUEST=HOSTDIR[:ro|:rw]`, read-only by default; HOSTDIR may contain context values such as {project_id}; repeatable", o.addMount)
+		"grant a directory to tools that request its guest path: `GUEST=HOSTDIR[:ro|:rw]`, read-only by default; HOSTDIR "+
+			"may contain context values such as {project_id}; repeatable", o.addMount)
 	flags.Func("context",
-		"set the context value `KEY=VALUE`, such as project_id=demo, and pass it to tools that request it; host paths may contain it, as in ./work/{project_id}; repeatable", o.addContext)
+		"set the context value `KEY=VALUE`, such as project_id=demo, and pass it to tools that request it; host paths may "+
+			"contain it, as in ./work/{project_id}; repeatable", o.addContext)
 }
 
 func (o *options) limitFlags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.Func("timeout", "time limit per call, a `DURATION` such as 30s; a tool may request less (default: the profile's, 10s in standard)",
+	flags.Func("timeout",
+		"time limit per call, a `DURATION` such as 30s; a tool may request less (default: the profile's, 10s in standard)",
 		parsedInto(&o.limits.Timeout, parseTimeout))
-	flags.Func("memory", "memory limit per call, a `SIZE` such as 64MiB; a tool may request less (default: the profile's, 128MiB in standard)",
+	flags.Func("memory",
+		"memory limit per call, a `SIZE` such as 64MiB; a tool may request less (default: the profile's, 128MiB in standard)",
 		parsedInto(&o.limits.Memory, parseMemory))
-	flags.Func("fuel", "run at most `N` instructions per call; a tool may request less (default: limited only by time)", parsedInto(&o.limits.Fuel, parseFuel))
+	flags.Func("fuel", "run at most `N` instructions per call; a tool may request less (default: limited only by time)",
+		parsedInto(&o.limits.Fuel, parseFuel))
 }
 
 func (o *options) compileFlags(command *cobra.Command) {
 	flags := command.Flags()
-	o.cacheFlag(command, "cache compiled code and the index of manifests in `DIR`; \"\" disables the cache (default: in the user's cache folder)")
+	o.cacheFlag(command,
+		"cache compiled code and the index of manifests in `DIR`; \"\" disables the cache (default: in the user's cache "+
+			"folder)")
 	flags.Func("trust",
-		"compile the module with digest `SHA256` without limits on compile time and memory; its calls are sandboxed as usual; repeatable",
+		"compile the module with digest `SHA256` without limits on compile time and memory; its calls are sandboxed as "+
+			"usual; repeatable",
 		addedTo(&o.trusted, parseDigest))
 	o.interpreterFlag(command)
 	o.logFlag(command)
@@ -111,7 +120,8 @@ func (o *options) logFlag(command *cobra.Command) {
 
 // interpreterFlag adds the flag that says where interpreters are.
 func (o *options) interpreterFlag(command *cobra.Command) {
-	command.Flags().StringVar((*string)(&o.interpreters), "interpreter-dir", "", "interpreters of script tools are in `DIR` (default: in the user's cache folder)")
+	command.Flags().StringVar((*string)(&o.interpreters), "interpreter-dir", "",
+		"interpreters of script tools are in `DIR` (default: in the user's cache folder)")
 }
 
 // interpreterFolder returns the folder that the flag names, or the user's.
@@ -174,7 +184,8 @@ func pointedTo(value **string) func(string) error {
 // flags are parsed twice when a shell completes a command.
 func (o *options) addMount(text string) error {
 	grant, err := parseMount(text)
-	if err != nil || slices.ContainsFunc(o.mounts, func(other manifests.FileGrant) bool { return reflect.DeepEqual(other, grant) }) {
+	if err != nil ||
+		slices.ContainsFunc(o.mounts, func(other manifests.FileGrant) bool { return reflect.DeepEqual(other, grant) }) {
 		return err
 	}
 	if slices.ContainsFunc(o.mounts, func(other manifests.FileGrant) bool { return other.Path == grant.Path }) {
@@ -198,7 +209,8 @@ func parseMount(text string) (manifests.FileGrant, error) {
 		host, grant.Access = rest, manifests.AccessReadWrite
 	} else if rest, ok := strings.CutSuffix(host, ":ro"); ok {
 		host = rest
-	} else if i := strings.LastIndexByte(host, ':'); i >= 0 && !(i == 1 && unicode.IsLetter(rune(host[0]))) && !strings.ContainsAny(host[i:], `/\`) {
+	} else if i := strings.LastIndexByte(host, ':'); i >= 0 && !(i == 1 && unicode.IsLetter(rune(host[0]))) &&
+		!strings.ContainsAny(host[i:], `/\`) {
 		// If the name of a directory has a colon, other than that of a Windows drive, the access must follow it.
 		return manifests.FileGrant{}, fmt.Errorf("the access %q is neither ro nor rw", host[i+1:])
 	}
@@ -247,7 +259,8 @@ func (o *options) addSecret(text string) error {
 		if reflect.DeepEqual(other, grant) {
 			return nil
 		}
-		if other.Name == grant.Name && other.Host == grant.Host && slices.Equal(other.Ports, grant.Ports) && slices.Equal(other.Schemes, grant.Schemes) {
+		if other.Name == grant.Name && other.Host == grant.Host && slices.Equal(other.Ports, grant.Ports) &&
+			slices.Equal(other.Schemes, grant.Schemes) {
 			return secretError(grant.Name + " is bound to " + grant.Host + " twice")
 		}
 	}
@@ -274,9 +287,11 @@ func parseMemory(text string) (manifests.Bytes, error) {
 	case err != nil:
 		return 0, err
 	case size < manifests.MinMemory && isWhole(text):
-		return 0, fmt.Errorf("%s without a unit are bytes, and a tool needs at least %s; write %sMiB", text, manifests.MinMemory, text)
+		return 0, fmt.Errorf("%s without a unit are bytes, and a tool needs at least %s; write %sMiB", text,
+			manifests.MinMemory, text)
 	case size < manifests.MinMemory:
-		return 0, fmt.Errorf("want at least %s, since WebAssembly's memory grows by that; write a size such as 64MiB", manifests.MinMemory)
+		return 0, fmt.Errorf("want at least %s, since WebAssembly's memory grows by that; write a size such as 64MiB",
+			manifests.MinMemory)
 	case size > manifests.MaxMemory:
 		return 0, fmt.Errorf("want at most %s", manifests.MaxMemory)
 	}
@@ -351,5 +366,6 @@ func (o *options) uncached(reason error) {
 		o.hint("modules are compiled each time, unless --cache-dir DIR names a folder: " + reason.Error())
 		return
 	}
-	o.hint("modules are compiled each time: " + reason.Error() + "; correct that, or fill the folder again with caisson compile")
+	o.hint("modules are compiled each time: " + reason.Error() +
+		"; correct that, or fill the folder again with caisson compile")
 }

@@ -28,11 +28,13 @@ func (o *options) executorFlags(command *cobra.Command, every, uncut string) {
 	flags.BoolVar(&o.noRepair, "no-repair", false,
 		"use arguments as written: do not repair what does not match the schema, and do not fill in defaults")
 	flags.BoolVar(&o.tolerantJSON, "tolerant-json", false,
-		"accept arguments that are almost JSON: single quotes, trailing commas, comments, True and None, code fences, unclosed brackets")
+		"accept arguments that are almost JSON: single quotes, trailing commas, comments, True and None, code fences, "+
+			"unclosed brackets")
 	flags.BoolVar(&o.noReuse, "no-reuse", false,
 		"run "+every+", instead of reusing the result of an identical call to a read-only tool")
 	flags.Func("max-output",
-		"truncate results longer than `SIZE`, such as 64KiB (at least 1KiB, or unlimited); \"caisson explain --output\" prints them in full (default: "+uncut+")",
+		"truncate results longer than `SIZE`, such as 64KiB (at least 1KiB, or unlimited); \"caisson explain --output\" "+
+			"prints them in full (default: "+uncut+")",
 		parsedInto(&o.maxOutput, parseMaxOutput))
 }
 
@@ -156,4 +158,5 @@ func (o *options) stateFlag(command *cobra.Command, use string) {
 }
 
 // apartHint says how to keep tools away from stored data.
-const apartHint = "choose folders that no tool may write to: with --state-dir DIR or --cache-dir DIR, and with --state FILE if it was given"
+const apartHint = "choose folders that no tool may write to: with --state-dir DIR or --cache-dir DIR, and with " +
+	"--state FILE if it was given"

@@ -76,7 +76,9 @@ func parseNetwork(text string) (manifests.NetworkGrant, error) {
 func parseCall(text string) (manifests.NameGrant, error) {
 	grant, err := asGrant("calls", text)
 	if err != nil {
-		return manifests.NameGrant{}, fmt.Errorf("%q is not the name of a tool; want NAME: 1 to 64 ASCII letters, digits, _ and -", terminal.Clip(text, 80))
+		return manifests.NameGrant{},
+			fmt.Errorf("%q is not the name of a tool; want NAME: 1 to 64 ASCII letters, digits, _ and -",
+				terminal.Clip(text, 80))
 	}
 	call := grant.Calls[0]
 	call.Origin = "--allow-call " + text
@@ -88,7 +90,8 @@ func parseCall(text string) (manifests.NameGrant, error) {
 func parseAsk(text string) (manifests.PolicyAsk, error) {
 	policy, err := asPolicy(object{"ask": []string{text}})
 	if err != nil {
-		return manifests.PolicyAsk{}, fmt.Errorf("%s; want GLOB, a tool's name or a glob such as file_*", firstProblem(err).Message)
+		return manifests.PolicyAsk{},
+			fmt.Errorf("%s; want GLOB, a tool's name or a glob such as file_*", firstProblem(err).Message)
 	}
 	ask := policy.Ask[0]
 	ask.Origin = "--ask " + text
@@ -102,7 +105,8 @@ func parseApproval(text string) (manifests.PolicyApproval, error) {
 	if _, err := parseCall(text); err != nil {
 		return manifests.PolicyApproval{}, err
 	}
-	return manifests.PolicyApproval{Binding: manifests.Binding{Origin: "--approve-tool " + text}, Tools: []string{text}}, nil
+	return manifests.PolicyApproval{Binding: manifests.Binding{Origin: "--approve-tool " + text}, Tools: []string{text}},
+		nil
 }
 
 // parseSecret parses the value of --secret: NAME=env:VARIABLE@[SCHEME://]HOST[:PORT] or
@@ -111,7 +115,8 @@ func parseApproval(text string) (manifests.PolicyApproval, error) {
 func parseSecret(text string) (manifests.SecretGrant, error) {
 	secret, err := readSecret(text)
 	if err != nil {
-		err = secretError(err.Error() + "; want NAME=env:VARIABLE@HOST or NAME=file:PATH@HOST, such as API_KEY=env:API_KEY@api.example.com")
+		err = secretError(err.Error() +
+			"; want NAME=env:VARIABLE@HOST or NAME=file:PATH@HOST, such as API_KEY=env:API_KEY@api.example.com")
 	}
 	return secret, err
 }
@@ -170,7 +175,8 @@ var misspeltURL = regexp.MustCompile(`^(https?)(?:/|//|:/|:///+|:)([a-zA-Z*[][^/
 func parseOrigin(text string, schemes ...string) (object, error) {
 	rest := text
 	if parts := misspeltURL.FindStringSubmatch(text); parts != nil {
-		return nil, fmt.Errorf("%q is not written as a URL; write %s", terminal.Clip(text, 80), terminal.Clip(parts[1]+"://"+parts[2], 80))
+		return nil, fmt.Errorf("%q is not written as a URL; write %s", terminal.Clip(text, 80),
+			terminal.Clip(parts[1]+"://"+parts[2], 80))
 	}
 	if scheme, after, found := strings.Cut(text, "://"); found {
 		if scheme != "https" && scheme != "http" {
@@ -179,10 +185,14 @@ func parseOrigin(text string, schemes ...string) (object, error) {
 		schemes, rest = []string{scheme}, after
 	}
 	if _, err := netip.ParsePrefix(rest); err == nil {
-		return nil, fmt.Errorf("%q is a range of addresses, but a grant is for a host; name the host, and write the addresses that it may have into a policy: network: [{host: HOST, addresses: [%s]}]", rest, rest)
+		return nil,
+			fmt.Errorf(
+				"%q is a range of addresses, but a grant is for a host; name the host, and write the addresses that it may have "+
+					"into a policy: network: [{host: HOST, addresses: [%s]}]", rest, rest)
 	}
 	if host, _, isURL := strings.Cut(rest, "/"); isURL {
-		return nil, fmt.Errorf("%q has a path, but a grant is for a host; write %s", terminal.Clip(rest, 80), terminal.Clip(text[:len(text)-len(rest)]+host, 80))
+		return nil, fmt.Errorf("%q has a path, but a grant is for a host; write %s", terminal.Clip(rest, 80),
+			terminal.Clip(text[:len(text)-len(rest)]+host, 80))
 	}
 	host, port, err := splitPort(rest)
 	if err != nil {

@@ -98,7 +98,8 @@ func (h *host) close(ctx context.Context) error {
 func (h *host) keepsFromTools(path, kept, harm string) error {
 	writer, found, err := h.WriterTo(path, h.operator.context)
 	if err == nil && found {
-		err = failed(exitUsage, fmt.Sprintf("%s kept in %s, and %s may write there (to %s): %s", kept, path, writer.Tool, writer.Dir, harm), apartHint)
+		err = failed(exitUsage, fmt.Sprintf("%s kept in %s, and %s may write there (to %s): %s", kept, path, writer.Tool,
+			writer.Dir, harm), apartHint)
 	}
 	return err
 }
@@ -106,7 +107,8 @@ func (h *host) keepsFromTools(path, kept, harm string) error {
 // whereTools says what to do if a tool was not found.
 func (h *host) whereTools() string {
 	if len(h.registry.List()) == 0 {
-		return "there is no tool in " + strings.Join(h.sources, ", ") + "; " + cmp.Or(h.pluginsHint(), "name a folder that has a tool.yaml or NAME.tool.yaml with --tools DIR")
+		return "there is no tool in " + strings.Join(h.sources, ", ") + "; " +
+			cmp.Or(h.pluginsHint(), "name a folder that has a tool.yaml or NAME.tool.yaml with --tools DIR")
 	}
 	return terminal.ToRun(h.options.again("caisson list", sourceFlagNames...)) + " to see the tools"
 }

@@ -50,14 +50,16 @@ func (e environment) readAll(name string) ([]byte, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return nil, failed(exitUsage, fmt.Sprintf("cannot read %s: %s", name, check.Reason(err)), "name a file that can be read, or - for standard input")
+			return nil, failed(exitUsage, fmt.Sprintf("cannot read %s: %s", name, check.Reason(err)),
+				"name a file that can be read, or - for standard input")
 		}
 		defer file.Close()
 		from, called = file, name
 	}
 	content, err := io.ReadAll(io.LimitReader(from, maxInput+1))
 	if err != nil {
-		return nil, failed(exitUsage, fmt.Sprintf("cannot read %s: %s", called, check.Reason(err)), "name a file that can be read, or - for standard input")
+		return nil, failed(exitUsage, fmt.Sprintf("cannot read %s: %s", called, check.Reason(err)),
+			"name a file that can be read, or - for standard input")
 	}
 	if len(content) > maxInput {
 		return nil, failed(exitUsage, fmt.Sprintf("%s has more than %d bytes", called, maxInput))

@@ -34,19 +34,22 @@ manifest to start from. An argument that contains a dot or a path separator is a
 func newInspect(o options) *cobra.Command {
 	var onlyManifest bool
 	command := &cobra.Command{
-		Use:     "inspect NAME|FILE",
-		Short:   "show what a tool is and what it may do",
-		Long:    inspectHelp,
-		Example: "  caisson inspect file_read --mount /project=./workspace --context project_id=demo\n  caisson inspect wasm-tools/calculator/tool.yaml --json",
-		Args:    positional(1, 1, "a tool's NAME, or the FILE of a manifest or a module"),
+		Use:   "inspect NAME|FILE",
+		Short: "show what a tool is and what it may do",
+		Long:  inspectHelp,
+		Example: "  caisson inspect file_read --mount /project=./workspace --context project_id=demo\n  caisson inspect " +
+			"wasm-tools/calculator/tool.yaml --json",
+		Args: positional(1, 1, "a tool's NAME, or the FILE of a manifest or a module"),
 		RunE: func(command *cobra.Command, args []string) error {
 			switch {
 			case isPath(args[0]) && check.IsMissing(args[0]):
-				return failed(exitUsage, terminal.Quote(args[0])+": no such file or directory", "write the path of a manifest or a module, or the name of a tool, which has no dot and no separator")
+				return failed(exitUsage, terminal.Quote(args[0])+": no such file or directory",
+					"write the path of a manifest or a module, or the name of a tool, which has no dot and no separator")
 			case isModule(args[0]):
 				return o.inspectModule(args[0], onlyManifest)
 			case onlyManifest:
-				return failed(exitUsage, "--manifest is for a module, and "+terminal.Quote(args[0])+" is none", "name a file that ends in .wasm")
+				return failed(exitUsage, "--manifest is for a module, and "+terminal.Quote(args[0])+" is none",
+					"name a file that ends in .wasm")
 			}
 			return o.inspect(command.Context(), args[0])
 		},
@@ -59,7 +62,8 @@ func newInspect(o options) *cobra.Command {
 	o.compileFlags(command)
 	o.outputFlags(command, "print one JSON object")
 	o.sameFlags(command)
-	command.ValidArgsFunction = func(command *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	command.ValidArgsFunction = func(command *cobra.Command, args []string, _ string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -108,7 +112,8 @@ func (o *options) inspect(ctx context.Context, name string) (err error) {
 	err = o.show(found, found.Text(h.operator.file()))
 	h.noteUnapplied()
 	if i, interprets := interpreter.Recognise(found.Module.SHA256); interprets && found.Module.Interpreter == "" {
-		h.options.hint("this module is " + i.Name + ": a script of its own, with module: {script: …}, starts once for all calls; docs/languages has a page about it")
+		h.options.hint("this module is " + i.Name +
+			": a script of its own, with module: {script: …}, starts once for all calls; docs/languages has a page about it")
 	}
 	if err == nil && found.Module.Problem != "" {
 		return failed(exitUsage, found.Module.Problem)
@@ -159,11 +164,13 @@ func (h *host) find(ctx context.Context, name string, p *progress) (view.Tool, e
 // noSuchTool says what became of a name that no tool has: it was retired or kept out, or is misspelt.
 func (h *host) noSuchTool(name string) error {
 	if instead, ok := h.registry.Replacement(name); ok {
-		return failed(exitUsage, fmt.Sprintf("the tool %q is retired; %s replaces it", name, instead), terminal.ToRun(h.options.again("caisson inspect "+instead, toolFlagNames...))+" to see it")
+		return failed(exitUsage, fmt.Sprintf("the tool %q is retired; %s replaces it", name, instead),
+			terminal.ToRun(h.options.again("caisson inspect "+instead, toolFlagNames...))+" to see it")
 	}
 	for _, d := range h.registry.Duplicates() {
 		if d.Name == name {
-			return failed(exitUsage, view.KeptOut(d), terminal.ToRun("caisson inspect "+terminal.Quote(d.Dropped.File))+" to see what was kept out")
+			return failed(exitUsage, view.KeptOut(d), terminal.ToRun("caisson inspect "+terminal.Quote(d.Dropped.File))+
+				" to see what was kept out")
 		}
 	}
 	text := fmt.Sprintf("there is no tool %q", name)
@@ -191,7 +198,9 @@ func (o *options) inspectModule(path string, onlyManifest bool) error {
 		return failed(exitUsage, path+" "+what, fix)
 	case onlyManifest:
 		if len(found.Needed) > 0 {
-			o.hint("the module imports functions that need permissions, and the manifest requests examples of them: replace them by what the module really uses")
+			o.hint(
+				"the module imports functions that need permissions, and the manifest requests examples of them: replace them by " +
+					"what the module really uses")
 		}
 		return o.print(shown.Manifest)
 	}
@@ -209,7 +218,8 @@ func pluginNamed(file string) (string, error) {
 		names = append(names, m.Name)
 	}
 	if len(names) > 1 {
-		return "", failed(exitUsage, file+" makes several tools: "+strings.Join(names, ", "), "name one of them, and write --tools "+terminal.Quote(file))
+		return "", failed(exitUsage, file+" makes several tools: "+strings.Join(names, ", "),
+			"name one of them, and write --tools "+terminal.Quote(file))
 	}
 	return names[0], nil
 }

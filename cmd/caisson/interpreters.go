@@ -32,7 +32,8 @@ On a machine without network, use --from with a copy of another machine's file. 
 interpreters list" prints the file's path on that machine.`
 
 func newInterpreters(o options) *cobra.Command {
-	return newGroup("interpreters", "install what Python and JavaScript tools run in", interpretersHelp, "install, list or verify", newInterpretersInstall(o), newInterpretersList(o), newInterpretersVerify(o))
+	return newGroup("interpreters", "install what Python and JavaScript tools run in", interpretersHelp,
+		"install, list or verify", newInterpretersInstall(o), newInterpretersList(o), newInterpretersVerify(o))
 }
 
 func newInterpretersInstall(o options) *cobra.Command {
@@ -43,7 +44,8 @@ func newInterpretersInstall(o options) *cobra.Command {
 		Args:    positional(0, len(interpreter.All()), "languages"),
 		RunE: func(command *cobra.Command, args []string) error {
 			if from == "" && command.Flags().Changed("from") { // such as an unset variable: nothing is fetched for it
-				return failed(exitUsage, "--from names no file", "name the file of one interpreter, or leave out --from to fetch it")
+				return failed(exitUsage, "--from names no file",
+					"name the file of one interpreter, or leave out --from to fetch it")
 			}
 			return o.installInterpreters(command.Context(), args, from)
 		},
@@ -57,7 +59,9 @@ func newInterpretersInstall(o options) *cobra.Command {
 
 func newInterpretersList(o options) *cobra.Command {
 	command := &cobra.Command{
-		Use: "list", Short: "list the interpreters", Long: "List the interpreters that this version of Caisson runs, and where they are installed.", Args: positional(0, 0, ""),
+		Use: "list", Short: "list the interpreters",
+		Long: "List the interpreters that this version of Caisson runs, and where they are installed.",
+		Args: positional(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			return o.listInterpreters(func(interpreter.Interpreter) error { return nil })
 		},
@@ -69,7 +73,9 @@ func newInterpretersList(o options) *cobra.Command {
 
 func newInterpretersVerify(o options) *cobra.Command {
 	command := &cobra.Command{
-		Use: "verify", Short: "check the interpreters that are installed", Long: "Read the interpreters that are installed and compare their digests. It fails if one is not\nwhat this version of Caisson runs. Commands check what they run anyway.", Args: positional(0, 0, ""),
+		Use: "verify", Short: "check the interpreters that are installed",
+		Long: "Read the interpreters that are installed and compare their digests. It fails if one is not\nwhat this " +
+			"version of Caisson runs. Commands check what they run anyway.", Args: positional(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			return o.listInterpreters(func(i interpreter.Interpreter) error {
 				_, err := o.interpreters.Read(i)
@@ -82,7 +88,9 @@ func newInterpretersVerify(o options) *cobra.Command {
 	return command
 }
 
-func completeLanguages(_ *cobra.Command, args []string, _ string) (languages []cobra.Completion, _ cobra.ShellCompDirective) {
+func completeLanguages(
+	_ *cobra.Command, args []string, _ string,
+) (languages []cobra.Completion, _ cobra.ShellCompDirective) {
 	for _, i := range interpreter.All() {
 		languages = append(languages, cobra.CompletionWithDesc(i.Language, i.Name))
 	}
@@ -125,7 +133,8 @@ func (o *options) listInterpreters(check func(interpreter.Interpreter) error) (e
 		if state.Installed {
 			if err := check(i); err != nil {
 				state.Problem = err.Error()
-				wrong.messages = append(wrong.messages, message{err.Error(), []string{terminal.ToRun("caisson interpreters install " + i.Language)}})
+				wrong.messages = append(wrong.messages,
+					message{err.Error(), []string{terminal.ToRun("caisson interpreters install " + i.Language)}})
 			}
 		}
 		all, text = append(all, state), text+state.String()
@@ -137,7 +146,8 @@ func (o *options) listInterpreters(check func(interpreter.Interpreter) error) (e
 }
 
 func (o *options) stateOf(i interpreter.Interpreter) interpreterState {
-	return interpreterState{i.Language, i.Name, i.Origin, i.SHA256, o.interpreters.Has(i), filepath.Join(string(o.interpreters), i.File()), ""}
+	return interpreterState{i.Language, i.Name, i.Origin, i.SHA256, o.interpreters.Has(i),
+		filepath.Join(string(o.interpreters), i.File()), ""}
 }
 
 // installInterpreters installs the interpreters of the languages, or those that are missing.
@@ -146,13 +156,15 @@ func (o *options) installInterpreters(ctx context.Context, languages []string, f
 		return err
 	}
 	if from != "" && len(languages) != 1 {
-		return failed(exitUsage, "--from is the file of one interpreter", "name its language, as in: caisson interpreters install python --from FILE")
+		return failed(exitUsage, "--from is the file of one interpreter",
+			"name its language, as in: caisson interpreters install python --from FILE")
 	}
 	var chosen []interpreter.Interpreter
 	for _, language := range languages {
 		i, found := interpreter.For(language)
 		if !found {
-			return failed(exitUsage, fmt.Sprintf("there is no interpreter of %q", language), "the languages are javascript and python")
+			return failed(exitUsage, fmt.Sprintf("there is no interpreter of %q", language),
+				"the languages are javascript and python")
 		}
 		chosen = append(chosen, i)
 	}
@@ -228,9 +240,11 @@ func notInstalled(i interpreter.Interpreter, err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, interpreter.ErrFetch):
-		return failed(exitFailed, err.Error(), "installing "+i.Name+" needs "+i.Needs+"; without them, take the file from another machine: caisson interpreters install "+i.Language+" --from FILE")
+		return failed(exitFailed, err.Error(), "installing "+i.Name+" needs "+i.Needs+
+			"; without them, take the file from another machine: caisson interpreters install "+i.Language+" --from FILE")
 	case errors.Is(err, interpreter.ErrDigest):
 		return failed(exitUsage, err.Error(), "it comes from "+i.Origin)
 	}
-	return failed(exitUsage, err.Error(), "name another folder with --interpreter-dir DIR, or another file with --from FILE")
+	return failed(exitUsage, err.Error(),
+		"name another folder with --interpreter-dir DIR, or another file with --from FILE")
 }

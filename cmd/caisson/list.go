@@ -36,11 +36,12 @@ func newList(o options) *cobra.Command {
 	var dialect string
 	var strict bool
 	command := &cobra.Command{
-		Use:     "list",
-		Short:   "list the tools",
-		Long:    listHelp,
-		Example: "  caisson list --tools ./first --tools ./second\n  caisson list --config caisson.yaml --definitions openai\n  caisson list --definitions responses --strict",
-		Args:    positional(0, 0, ""),
+		Use:   "list",
+		Short: "list the tools",
+		Long:  listHelp,
+		Example: "  caisson list --tools ./first --tools ./second\n  caisson list --config caisson.yaml --definitions " +
+			"openai\n  caisson list --definitions responses --strict",
+		Args: positional(0, 0, ""),
 		RunE: func(command *cobra.Command, _ []string) error {
 			switch {
 			case command.Flags().Changed("definitions"):
@@ -54,12 +55,15 @@ func newList(o options) *cobra.Command {
 	o.toolFlags(command)
 	o.agentFlag(command)
 	o.stateFlag(command, "with --agent: where agents are stored, `DIR`")
-	o.cacheFlag(command, "cache the index of manifests in `DIR`; \"\" disables the cache (default: in the user's cache folder)")
+	o.cacheFlag(command,
+		"cache the index of manifests in `DIR`; \"\" disables the cache (default: in the user's cache folder)")
 	o.logFlag(command)
 	flags := command.Flags()
 	flags.BoolVar(&all, "all", false, "also show hidden tools, and with --agent those that the agent may not call")
-	flags.StringVar(&dialect, "definitions", "", "print the tools as offered to a model, in the format of `DIALECT`: "+strings.Join(dialects.Names(), ", "))
-	flags.BoolVar(&strict, "strict", false, "with --definitions: make schemas strict where possible, and ask the provider to enforce them")
+	flags.StringVar(&dialect, "definitions", "", "print the tools as offered to a model, in the format of `DIALECT`: "+
+		strings.Join(dialects.Names(), ", "))
+	flags.BoolVar(&strict, "strict", false,
+		"with --definitions: make schemas strict where possible, and ask the provider to enforce them")
 	o.outputFlags(command, "print one JSON object")
 	o.sameFlags(command)
 	o.completes(command)
@@ -92,7 +96,8 @@ func (o *options) list(ctx context.Context, all bool) (err error) {
 func (o *options) definitions(ctx context.Context, name string, strict bool) (err error) {
 	dialect, err := known.ByName(name)
 	if err != nil {
-		return failed(exitUsage, fmt.Sprintf("--definitions %q: there is no such dialect", name), "want one of "+strings.Join(dialects.Names(), ", "))
+		return failed(exitUsage, fmt.Sprintf("--definitions %q: there is no such dialect", name),
+			"want one of "+strings.Join(dialects.Names(), ", "))
 	}
 	h, err := o.open(ctx, opening{})
 	if err != nil {
@@ -103,7 +108,8 @@ func (o *options) definitions(ctx context.Context, name string, strict bool) (er
 	if err != nil {
 		return err
 	}
-	document, findings, err := dialect.Definitions(h.Catalogue(allowed).Definitions(), dialects.DefinitionOptions{Strict: strict})
+	document, findings, err := dialect.Definitions(h.Catalogue(allowed).Definitions(),
+		dialects.DefinitionOptions{Strict: strict})
 	if wrong, ok := errors.AsType[*dialects.Error](err); ok {
 		return failed(exitUsage, wrong.Error())
 	}
@@ -122,7 +128,8 @@ func (o *options) definitions(ctx context.Context, name string, strict bool) (er
 // refusal returns an error if the provider would refuse a request with the definitions. Its hints say what
 // to do about the first reason, and what the others are.
 func refusal(dialect string, findings []dialects.Finding) error {
-	refused := slices.DeleteFunc(slices.Clone(findings), func(f dialects.Finding) bool { return f.Severity != dialects.Refused || f.Adapted })
+	refused := slices.DeleteFunc(slices.Clone(findings),
+		func(f dialects.Finding) bool { return f.Severity != dialects.Refused || f.Adapted })
 	if len(refused) == 0 {
 		return nil
 	}
@@ -131,7 +138,8 @@ func refusal(dialect string, findings []dialects.Finding) error {
 	for _, f := range refused[1:] {
 		hints = append(hints, describeFinding(f))
 	}
-	return failed(exitUsage, fmt.Sprintf("--definitions %s: %s: %s", dialect, placeOfFinding(first), first.Message), hints...)
+	return failed(exitUsage, fmt.Sprintf("--definitions %s: %s: %s", dialect, placeOfFinding(first), first.Message),
+		hints...)
 }
 
 // placeOfFinding names the tool and the place in its schema.

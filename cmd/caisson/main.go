@@ -23,7 +23,9 @@ func main() {
 	// The first signal ends the work in an orderly way. A second one kills the process.
 	context.AfterFunc(ctx, stop)
 	compiler := runtime.ChildCompiler(ctx)
-	os.Exit(run(ctx, os.Args[1:], environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, compiler: compiler, exit: os.Exit}))
+	os.Exit(
+		run(ctx, os.Args[1:],
+			environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, compiler: compiler, exit: os.Exit}))
 }
 
 // stopSignals returns the signals that end the work. That of a terminal that is closed is one, unless nohup has it
@@ -94,7 +96,8 @@ func newRoot(env environment) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	root.SetFlagErrorFunc(flagFailure)
-	root.AddCommand(newCall(o), newBatch(o), newList(o), newInspect(o), newExplain(o), newMCP(o), newServe(o), newAgent(o), newToken(o), newValidate(o), newCompile(o), newInterpreters(o), newBench(o), newVersion(o), newCompletion())
+	root.AddCommand(newCall(o), newBatch(o), newList(o), newInspect(o), newExplain(o), newMCP(o), newServe(o), newAgent(o),
+		newToken(o), newValidate(o), newCompile(o), newInterpreters(o), newBench(o), newVersion(o), newCompletion())
 	return root
 }
 
@@ -130,7 +133,8 @@ type version struct {
 }
 
 func readVersion() version {
-	v := version{Version: "(unknown)", Go: goruntime.Version(), Wazero: "(unknown)", OS: goruntime.GOOS, Arch: goruntime.GOARCH}
+	v := version{Version: "(unknown)", Go: goruntime.Version(), Wazero: "(unknown)", OS: goruntime.GOOS,
+		Arch: goruntime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

@@ -167,8 +167,10 @@ func messageFor(err error) message {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return message{err.Error(), []string{spaceHint}}
-	case isPath && (errors.Is(err, registry.ErrSource) || errors.Is(err, registry.ErrUnread) || errors.Is(err, manifests.ErrFile)):
-		return message{fmt.Sprintf("cannot read %s: %v", inPath.Path, inPath.Err), []string{"name a manifest or a folder that the user who runs this command can read"}}
+	case isPath && (errors.Is(err, registry.ErrSource) || errors.Is(err, registry.ErrUnread) ||
+		errors.Is(err, manifests.ErrFile)):
+		return message{fmt.Sprintf("cannot read %s: %v", inPath.Path, inPath.Err),
+			[]string{"name a manifest or a folder that the user who runs this command can read"}}
 	}
 	return message{text: check.Text(err)}
 }

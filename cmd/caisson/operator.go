@@ -27,7 +27,8 @@ func (op *operator) sources() ([]string, error) {
 	}
 	if len(o.tools)+len(op.policy.Tools) == 0 {
 		if info, err := os.Stat(defaultTools); err != nil || !info.IsDir() {
-			return nil, failed(exitUsage, "no tools are given, and there is no folder ./"+defaultTools, append(op.unusedFile(), "name a folder with --tools DIR"+exampleOf(manifestsHere()))...)
+			return nil, failed(exitUsage, "no tools are given, and there is no folder ./"+defaultTools,
+				append(op.unusedFile(), "name a folder with --tools DIR"+exampleOf(manifestsHere()))...)
 		}
 		return []string{defaultTools}, nil
 	}
@@ -35,7 +36,8 @@ func (op *operator) sources() ([]string, error) {
 	find := func(where string, sources []string) {
 		for _, source := range sources {
 			if check.IsMissing(source) {
-				missing = append(missing, message{fmt.Sprintf("%s: there is no file or folder %q", where, source), []string{"name a folder that holds tools, or a manifest"}})
+				missing = append(missing, message{fmt.Sprintf("%s: there is no file or folder %q", where, source),
+					[]string{"name a folder that holds tools, or a manifest"}})
 			}
 		}
 	}
@@ -61,7 +63,8 @@ func manifestsHere() string {
 		if err != nil {
 			continue
 		}
-		if slices.ContainsFunc(files[:min(len(files), check.LookedFiles)], func(file fs.DirEntry) bool { return manifests.IsManifestName(file.Name()) }) {
+		if slices.ContainsFunc(files[:min(len(files), check.LookedFiles)],
+			func(file fs.DirEntry) bool { return manifests.IsManifestName(file.Name()) }) {
 			return entry.Name()
 		}
 	}
@@ -80,22 +83,26 @@ func exampleOf(folder string) string {
 func (o *options) configFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&o.config, "config", "",
-		"load tools, grants and profiles from the policy `FILE`, such as "+check.PolicyName+"; no policy is loaded by default")
+		"load tools, grants and profiles from the policy `FILE`, such as "+check.PolicyName+
+			"; no policy is loaded by default")
 	flags.StringVar(&o.profile, "profile", "",
-		"apply the limits of `PROFILE` to all tools: strict, standard, lenient, or a profile that the policy defines (default: the policy's, or standard)")
+		"apply the limits of `PROFILE` to all tools: strict, standard, lenient, or a profile that the policy defines "+
+			"(default: the policy's, or standard)")
 }
 
 func (o *options) policyFlags(command *cobra.Command) {
 	o.configFlags(command)
 	flags := command.Flags()
 	flags.Func("allow-net",
-		"grant network access to `[SCHEME://]HOST[:PORT]` to tools that request it; https and http unless a scheme is given; repeatable",
+		"grant network access to `[SCHEME://]HOST[:PORT]` to tools that request it; https and http unless a scheme is "+
+			"given; repeatable",
 		addedTo(&o.networks, parseNetwork))
 	flags.Func("allow-call",
 		"let other tools call the tool `NAME`, if their manifests request it; NAME runs with its own permissions; repeatable",
 		addedTo(&o.calls, parseCall))
 	flags.Func("ask",
-		"require approval for every call of the tools that match `GLOB`, such as file_*; takes precedence over --approve-tool and the policy's \"approve\"; repeatable",
+		"require approval for every call of the tools that match `GLOB`, such as file_*; takes precedence over "+
+			"--approve-tool and the policy's \"approve\"; repeatable",
 		addedTo(&o.asks, parseAsk))
 	flags.Func("approve-tool",
 		"run the destructive tool `NAME` without asking for approval; repeatable",
@@ -135,7 +142,8 @@ func configFailure(file string, err error) *failure {
 	if errors.Is(err, manifests.ErrInvalid) {
 		return &failure{exitUsage, messagesOf(err)}
 	}
-	return failed(exitUsage, fmt.Sprintf("--config %q: %s", file, check.Reason(err)), "name a policy, which is a regular file that can be read")
+	return failed(exitUsage, fmt.Sprintf("--config %q: %s", file, check.Reason(err)),
+		"name a policy, which is a regular file that can be read")
 }
 
 // asks reports whether the policy or a flag requires approval for calls of a tool.
@@ -157,10 +165,13 @@ func (op *operator) contextValues() (map[string]string, error) {
 		source, named := op.contextSource(flag.key)
 		switch {
 		case named && source.From == manifests.FromFixed:
-			wrong = append(wrong, message{fmt.Sprintf("--context %s: %s fixes its value", flag.key, source.Origin), []string{"remove the flag"}})
+			wrong = append(wrong,
+				message{fmt.Sprintf("--context %s: %s fixes its value", flag.key, source.Origin), []string{"remove the flag"}})
 		case named && source.From != manifests.FromFlag:
-			wrong = append(wrong, message{fmt.Sprintf("--context %s: %s says that %s comes from the %s; the command line has none", flag.key, source.Origin, source.Name, source.From),
-				[]string{"write \"from: flag\" there to set it with --context"}})
+			wrong = append(wrong,
+				message{fmt.Sprintf("--context %s: %s says that %s comes from the %s; the command line has none", flag.key,
+					source.Origin, source.Name, source.From),
+					[]string{"write \"from: flag\" there to set it with --context"}})
 		default:
 			values[flag.key] = flag.value
 		}
@@ -200,8 +211,11 @@ func (op *operator) contextNote(denial tool.Denial, file string) (view.Remedy, [
 	if r.Flags = ""; source.From == manifests.FromFixed {
 		return r, nil
 	}
-	return r, []string{fmt.Sprintf("%s says that %s comes from the %s, and the command line has none; write \"from: flag\" there to set it with --context",
-		source.Origin, source.Name, source.From)}
+	return r,
+		[]string{fmt.Sprintf(
+			"%s says that %s comes from the %s, and the command line has none; write \"from: flag\" there to set it with "+
+				"--context",
+			source.Origin, source.Name, source.From)}
 }
 
 // file returns the file name of the operator's policy, or of the one to create.

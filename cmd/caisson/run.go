@@ -47,7 +47,9 @@ func (h *host) execute(ctx context.Context, batch executor.Batch, v *batchView) 
 }
 
 // resume resumes a paused batch like execute.
-func (h *host) resume(ctx context.Context, resumption executor.Resumption, v *batchView) (report executor.Report, err error) {
+func (h *host) resume(
+	ctx context.Context, resumption executor.Resumption, v *batchView,
+) (report executor.Report, err error) {
 	running, cancel := h.runaways.within(ctx)
 	defer cancel()
 	resumption.Session = h.session
@@ -90,8 +92,9 @@ func (h *host) asksOfTools() error {
 func (h *host) order(ctx context.Context, approved bool, call tool.Call) (executor.Report, error) {
 	entry, known := h.registry.Get(call.Function.Name)
 	if known && entry.Manifest.Execution == manifests.ExecutionClient {
-		return executor.Report{}, failed(exitUsage, fmt.Sprintf("%s is run by the client, and caisson call has no client", entry.Name),
-			`"caisson batch" prints the call, and accepts its output with --resume`)
+		return executor.Report{},
+			failed(exitUsage, fmt.Sprintf("%s is run by the client, and caisson call has no client", entry.Name),
+				`"caisson batch" prints the call, and accepts its output with --resume`)
 	}
 	if err := h.start(); err != nil {
 		return executor.Report{}, err

@@ -114,7 +114,8 @@ func (r *runaways) failure() *failure {
 }
 
 func messageOf(found runtime.Runaway) message {
-	return message{found.Tool + ": the tool could not be stopped at its deadline: this is a bug in Caisson", []string{reportHint(found)}}
+	return message{found.Tool + ": the tool could not be stopped at its deadline: this is a bug in Caisson",
+		[]string{reportHint(found)}}
 }
 
 func reportHint(found runtime.Runaway) string {
@@ -126,8 +127,11 @@ func (r *runaways) Arm(at time.Time, next runtime.Runaway) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ending {
-		r.arm(at, message{next.Tool + ": the tool did not finish before its deadline, and nothing else runs in this process: this is a bug in Caisson",
-			[]string{fmt.Sprintf("report it with the module, whose SHA-256 is %s; if several calls ran, another may be the cause", next.SHA256)}})
+		r.arm(at,
+			message{next.Tool +
+				": the tool did not finish before its deadline, and nothing else runs in this process: this is a bug in Caisson",
+				[]string{fmt.Sprintf(
+					"report it with the module, whose SHA-256 is %s; if several calls ran, another may be the cause", next.SHA256)}})
 	}
 }
 

@@ -73,19 +73,30 @@ func newServe(given options) *cobra.Command {
 		RunE:    func(command *cobra.Command, _ []string) error { return o.serve(command.Context()) },
 	}
 	flags := command.Flags()
-	flags.Func("addr", "listen on `HOST:PORT`; an empty HOST means all addresses, which needs tokens (default "+server.DefaultAddr+")", parsedInto(&o.Addr, parseAddress))
-	flags.StringArrayVar(&o.Hosts, "host", nil, "the DNS `NAME` under which clients reach the server, in addition to localhost; repeatable")
-	flags.StringArrayVar(&o.Origins, "origin", nil, "let pages of `ORIGIN`, such as https://app.example.com, use the server from a browser; repeatable")
+	flags.Func("addr", "listen on `HOST:PORT`; an empty HOST means all addresses, which needs tokens (default "+
+		server.DefaultAddr+")", parsedInto(&o.Addr, parseAddress))
+	flags.StringArrayVar(&o.Hosts, "host", nil,
+		"the DNS `NAME` under which clients reach the server, in addition to localhost; repeatable")
+	flags.StringArrayVar(&o.Origins, "origin", nil,
+		"let pages of `ORIGIN`, such as https://app.example.com, use the server from a browser; repeatable")
 	flags.StringVar(&o.certificate, "tls-cert", "", "encrypt connections with the certificate in the PEM `FILE`")
 	flags.StringVar(&o.key, "tls-key", "", "the key of --tls-cert, in the PEM `FILE`")
-	flags.Func("max-body", "refuse requests of more than `SIZE` (default 16MiB), and more than four times as much in requests of one tenant at a time", parsedInto(&o.Limits.BodyBytes, func(text string) (int64, error) {
-		size, err := parseSize(text)
-		return int64(size), err
-	}))
-	flags.Func("max-connections", "hold at most `N` connections at a time, and no more than three quarters of the descriptors that the process may have (default 1024)", parsedInto(&o.Limits.Connections, parseCount))
-	flags.Func("max-requests", "answer at most `N` requests of one tenant at a time, event streams included (default: a quarter of --max-connections)", parsedInto(&o.Limits.Requests, parseCount))
-	flags.Func("rate", "answer at most `N` requests a second of one token, in bursts of twice as many (default 200)", parsedInto(&o.Limits.Rate, parseRate))
-	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)", parsedInto(&o.Limits.Drain, parseDuration))
+	flags.Func("max-body",
+		"refuse requests of more than `SIZE` (default 16MiB), and more than four times as much in requests of one tenant "+
+			"at a time", parsedInto(&o.Limits.BodyBytes, func(text string) (int64, error) {
+			size, err := parseSize(text)
+			return int64(size), err
+		}))
+	flags.Func("max-connections",
+		"hold at most `N` connections at a time, and no more than three quarters of the descriptors that the process may "+
+			"have (default 1024)", parsedInto(&o.Limits.Connections, parseCount))
+	flags.Func("max-requests",
+		"answer at most `N` requests of one tenant at a time, event streams included (default: a quarter of "+
+			"--max-connections)", parsedInto(&o.Limits.Requests, parseCount))
+	flags.Func("rate", "answer at most `N` requests a second of one token, in bursts of twice as many (default 200)",
+		parsedInto(&o.Limits.Rate, parseRate))
+	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)",
+		parsedInto(&o.Limits.Drain, parseDuration))
 	o.runFlags(command, "each call", "64KiB",
 		"store records for \"caisson explain\", agents and tokens in `DIR`; \"\" stores none")
 	flags.BoolVar(&o.quiet, "quiet", false, "print errors only: no hints, and no address")
@@ -125,7 +136,9 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 func parseAddress(text string) (string, error) {
 	switch {
 	case isWhole(text):
-		return "", fmt.Errorf("want HOST:PORT; write localhost:%s for this machine alone, or :%s for all addresses, which needs tokens", text, text)
+		return "",
+			fmt.Errorf("want HOST:PORT; write localhost:%s for this machine alone, or :%s for all addresses, which needs tokens",
+				text, text)
 	case !strings.Contains(text, ":"), strings.Contains(text, "/"):
 		return "", errors.New("want HOST:PORT, such as " + server.DefaultAddr + " or [::1]:8711")
 	}
@@ -195,7 +208,8 @@ func (o *serveOptions) callers(h *host) error {
 	}
 	for _, flag := range []struct{ name, value string }{{"--tenant", o.tenant}, {"--agent", o.agent}} {
 		if flag.value != "" {
-			return failed(exitUsage, flag.name+" says for whom callers without a token call, and there are tokens, which say it themselves",
+			return failed(exitUsage,
+				flag.name+" says for whom callers without a token call, and there are tokens, which say it themselves",
 				`leave the flag out, or name a state folder without tokens with --state-dir DIR`)
 		}
 	}
@@ -209,7 +223,8 @@ func (h *host) callerOf(token auth.Token) (auth.Caller, error) {
 	values := maps.Clone(h.operator.context)
 	for name, value := range token.Context {
 		if source, named := h.operator.contextSource(name); named && source.From != manifests.FromToken {
-			return auth.Caller{}, fmt.Errorf("the token %s sets the context value %s, and %s says that it comes from the %s", token.ID, name, source.Origin, source.From)
+			return auth.Caller{}, fmt.Errorf("the token %s sets the context value %s, and %s says that it comes from the %s",
+				token.ID, name, source.Origin, source.From)
 		}
 		for other := range values {
 			if strings.EqualFold(other, name) {
@@ -236,7 +251,8 @@ func (o *serveOptions) behind(ctx context.Context, h *host, metrics http.Handler
 	if _, err := kept.Allowed(o.Local); err != nil {
 		return o.agentProblem(err)
 	}
-	protocol, err := mcp.New(h.Host, mcp.Options{Sessions: kept, Version: readVersion().Version, Body: o.Limits.BodyBytes, Logger: log})
+	protocol, err := mcp.New(h.Host,
+		mcp.Options{Sessions: kept, Version: readVersion().Version, Body: o.Limits.BodyBytes, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -269,7 +285,9 @@ func (o *serveOptions) kept(h *host, log *slog.Logger) (*sessions.Sessions, *age
 }
 
 // server returns the server with its doors.
-func (o *serveOptions) server(h *host, kept *sessions.Sessions, agents *agents.Store, protocol *mcp.Server) (*server.Server, error) {
+func (o *serveOptions) server(
+	h *host, kept *sessions.Sessions, agents *agents.Store, protocol *mcp.Server,
+) (*server.Server, error) {
 	api, err := rest.New(h.Host, rest.Options{Sessions: kept, Agents: agents, Logger: o.Logger, Body: o.Limits.BodyBytes})
 	if err != nil {
 		return nil, err
@@ -290,7 +308,8 @@ func (o *serveOptions) say(address net.Addr) {
 		whom = "callers with a token"
 	}
 	if !o.quiet {
-		_, _ = fmt.Fprintf(o.stderr, "caisson: serving %s to %s at %s://%s\n", terminal.Count(o.loaded, "tool"), whom, scheme, address)
+		_, _ = fmt.Fprintf(o.stderr, "caisson: serving %s to %s at %s://%s\n", terminal.Count(o.loaded, "tool"), whom, scheme,
+			address)
 	}
 	if tcp, ok := address.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && o.TLS == nil {
 		o.hint("tokens and calls are not encrypted; use --tls-cert and --tls-key, or a proxy that encrypts")
@@ -309,12 +328,14 @@ func (o *serveOptions) serverProblem(err error) error {
 	socket, isSocket := errors.AsType[*net.OpError](err)
 	switch {
 	case errors.Is(err, server.ErrOpen):
-		return failed(exitUsage, text, `create a token with "caisson token create", or listen on this machine alone with --addr `+o.onLoopback())
+		return failed(exitUsage, text,
+			`create a token with "caisson token create", or listen on this machine alone with --addr `+o.onLoopback())
 	case errors.Is(err, server.ErrInvalidOptions):
 		return failed(exitUsage, text, terminal.ToRun("caisson serve --help"))
 	case isSocket && socket.Op == "listen":
 		return failed(exitUsage, fmt.Sprintf("cannot listen on %s: %s", o.address(), reasonToListen(socket.Err)),
-			"listen on another address or port with --addr HOST:PORT, such as --addr localhost:8712, or with port 0 on any that is free")
+			"listen on another address or port with --addr HOST:PORT, such as --addr localhost:8712, or with port 0 on any "+
+				"that is free")
 	}
 	return failed(exitFailed, text)
 }

@@ -90,7 +90,8 @@ func (h *host) openOptions(cacheDir string) caisson.Options {
 		Policies: []*manifests.Policy{&policy, h.operator.flags}, Tools: h.sources, Profile: o.profile,
 		Logger: h.logger,
 		Runtime: runtime.Options{
-			CacheDir: cacheDir, OnUncached: o.uncached, Interpreters: string(o.interpreters), Compiler: o.compiler, TrustedModules: o.trusted, Limits: o.limits, LookupEnv: os.LookupEnv,
+			CacheDir: cacheDir, OnUncached: o.uncached, Interpreters: string(o.interpreters), Compiler: o.compiler,
+			TrustedModules: o.trusted, Limits: o.limits, LookupEnv: os.LookupEnv,
 			OnRunaway: h.runaways.add, LastResort: h.runaways.lastResort(),
 		},
 	}
@@ -98,7 +99,8 @@ func (h *host) openOptions(cacheDir string) caisson.Options {
 
 // runOptions adds the options for running calls and observing them.
 func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (err error) {
-	h.witness = &callObserver{parents: map[string]string{}, profiles: map[string]string{}, causes: map[string]error{}, progress: h.options.newProgress(), logger: h.logger}
+	h.witness = &callObserver{parents: map[string]string{}, profiles: map[string]string{}, causes: map[string]error{},
+		progress: h.options.newProgress(), logger: h.logger}
 	if options.Executor, err = h.options.executorOptions(h.readOn); err != nil {
 		return err
 	}
@@ -113,7 +115,8 @@ func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (er
 func (h *host) serveOptions(opening opening, options *caisson.Options) (err error) {
 	options.Executor, err = h.options.executorOptions(nil)
 	if opening.shared {
-		options.Executor.Limits, options.Executor.Rates, options.Executor.Breaker = executor.Limits{}, executor.Rates{}, executor.Breaker{}
+		options.Executor.Limits, options.Executor.Rates, options.Executor.Breaker = executor.Limits{}, executor.Rates{},
+			executor.Breaker{}
 	}
 	options.Executor.Recorder = opening.recorder
 	options.StateDir, h.stateProblem = h.options.stateFolder()
@@ -153,7 +156,8 @@ func notOpened(ctx context.Context, err error, cacheDir string, opening opening)
 	case opening.fills:
 		return failed(exitUsage, "nothing can be stored: "+causeOf(err).Error(), "name another folder with --cache-dir DIR")
 	case cacheDir != "":
-		return failed(exitUsage, causeOf(err).Error(), `name another folder with --cache-dir DIR, or disable the cache with --cache-dir ""`)
+		return failed(exitUsage, causeOf(err).Error(),
+			`name another folder with --cache-dir DIR, or disable the cache with --cache-dir ""`)
 	default:
 		return err
 	}

@@ -36,7 +36,8 @@ const tokenExample = `  caisson token create --name "the wiki" --tenant acme --s
   caisson token create --name billing --tenant acme --context project_id=billing --agent clerk --expires 720h`
 
 func newToken(o options) *cobra.Command {
-	return newGroup("token", "decide who may use \"caisson serve\"", tokenHelp, "create, list or revoke", newTokenCreate(o), newTokenList(o), newTokenRevoke(o))
+	return newGroup("token", "decide who may use \"caisson serve\"", tokenHelp, "create, list or revoke",
+		newTokenCreate(o), newTokenList(o), newTokenRevoke(o))
 }
 
 // defaultExpiry is how long a token works unless --expires says otherwise.
@@ -68,30 +69,38 @@ func newTokenCreate(o options) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&name, "name", "", "say what the token is for, in one line `TEXT`")
 	flags.StringVar(&user, "user", "", "say that the tenant's agent works for the user `NAME`")
-	flags.StringArrayVar(&scopes, "scope", nil, "let the program do `SCOPE`: read, call, approve or admin; repeatable (default read and call)")
-	flags.Func("expires", "let the token work for `DURATION`, such as 24h, or never for a token that does not expire (default 2160h, 90 days)", func(text string) (err error) {
-		if text == "never" {
-			expires = 0
-			return nil
-		}
-		if expires, err = parseDuration(text); err != nil {
-			err = fmt.Errorf("%w, or never", err)
-		}
-		return err
-	})
-	flags.Func("context", "set the context value `KEY=VALUE`, such as project_id=demo, for the token's calls; repeatable", o.addContext)
-	flags.StringVar(&o.agent, "agent", "", "limit the tools to those of the tenant's agent `NAME`; see \"caisson agent --help\"")
+	flags.StringArrayVar(&scopes, "scope", nil,
+		"let the program do `SCOPE`: read, call, approve or admin; repeatable (default read and call)")
+	flags.Func("expires",
+		"let the token work for `DURATION`, such as 24h, or never for a token that does not expire (default 2160h, 90 days)",
+		func(text string) (err error) {
+			if text == "never" {
+				expires = 0
+				return nil
+			}
+			if expires, err = parseDuration(text); err != nil {
+				err = fmt.Errorf("%w, or never", err)
+			}
+			return err
+		})
+	flags.Func("context", "set the context value `KEY=VALUE`, such as project_id=demo, for the token's calls; repeatable",
+		o.addContext)
+	flags.StringVar(&o.agent, "agent", "",
+		"limit the tools to those of the tenant's agent `NAME`; see \"caisson agent --help\"")
 	o.tenantFlag(command, "let the token stand for the tenant `NAME`")
 	o.stateFlag(command, "store tokens in `DIR`")
 	o.outputFlags(command, "print one JSON object")
-	_ = command.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]cobra.Completion{"read", "call", "approve", "admin"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("scope",
+		cobra.FixedCompletions([]cobra.Completion{"read", "call", "approve", "admin"}, cobra.ShellCompDirectiveNoFileComp))
 	o.completes(command)
 	return command
 }
 
 func newTokenList(o options) *cobra.Command {
 	command := &cobra.Command{
-		Use: "list", Short: "list the tokens", Long: "List the tokens, those that expired or were revoked too. Their texts are not stored.", Args: positional(0, 0, ""),
+		Use: "list", Short: "list the tokens",
+		Long: "List the tokens, those that expired or were revoked too. Their texts are not stored.",
+		Args: positional(0, 0, ""),
 		RunE: func(command *cobra.Command, _ []string) error {
 			o.command = command
 			return o.tokenList()
@@ -104,12 +113,16 @@ func newTokenList(o options) *cobra.Command {
 
 func newTokenRevoke(o options) *cobra.Command {
 	command := &cobra.Command{
-		Use: "revoke ID", Short: "make a token stop working", Long: "Make a token stop working within a second, also in a server that is running: calls that it\nhas begun are cancelled, and its streams end. Runs that it started go on.\n\n\"caisson token list\" shows the ID.", Args: positional(1, 1, "the ID of a token"),
+		Use: "revoke ID", Short: "make a token stop working",
+		Long: "Make a token stop working within a second, also in a server that is running: calls that it\nhas begun are " +
+			"cancelled, and its streams end. Runs that it started go on.\n\n\"caisson token list\" shows the ID.",
+		Args: positional(1, 1, "the ID of a token"),
 		RunE: func(_ *cobra.Command, args []string) error { return o.tokenRevoke(args[0]) },
 	}
 	o.stateFlag(command, "tokens are stored in `DIR`")
 	o.outputFlags(command, "print one JSON object")
-	command.ValidArgsFunction = func(*cobra.Command, []string, string) (ids []cobra.Completion, _ cobra.ShellCompDirective) {
+	command.ValidArgsFunction = func(*cobra.Command, []string, string) (ids []cobra.Completion,
+		_ cobra.ShellCompDirective) {
 		tokens, err := o.tokens()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -145,7 +158,8 @@ func tokenProblem(err error) error {
 	case isInvalid:
 		return failedEach(invalid.Problems)
 	case errors.Is(err, auth.ErrDamaged):
-		return failed(exitFailed, err.Error(), "remove the file, which is in the folder \"tokens\" of the state folder, and create the token again")
+		return failed(exitFailed, err.Error(),
+			"remove the file, which is in the folder \"tokens\" of the state folder, and create the token again")
 	case errors.Is(err, syscall.ENOSPC):
 		return failed(exitFailed, err.Error(), "make room on the disk")
 	}
@@ -188,7 +202,8 @@ func (o *options) tokenList() error {
 		for _, scope := range t.Scopes {
 			scopes = append(scopes, string(scope))
 		}
-		rows = append(rows, []string{t.ID, terminal.Clip(t.Name, 24), terminal.Clip(t.Tenant, 16), strings.Join(scopes, ","), tokenState(t, time.Now())})
+		rows = append(rows, []string{t.ID, terminal.Clip(t.Name, 24), terminal.Clip(t.Tenant, 16), strings.Join(scopes, ","),
+			tokenState(t, time.Now())})
 	}
 	text := terminal.Aligned(rows)
 	if len(all) == 0 {

@@ -110,7 +110,8 @@ func withoutValue(entry registry.Entry) []string {
 	for i, d := range decisions {
 		hasAlternative := false // another secret in the same place: one of them is enough
 		for j, other := range decisions {
-			hasAlternative = hasAlternative || other.Effective != "" && requests[i].Host == requests[j].Host && samePlace(requests[i].Place, requests[j].Place)
+			hasAlternative = hasAlternative || other.Effective != "" && requests[i].Host == requests[j].Host &&
+				samePlace(requests[i].Place, requests[j].Place)
 		}
 		if d.Granted != "" && d.Effective == "" && !hasAlternative {
 			lines = append(lines, fmt.Sprintf("%s gets no secret: %s, but %s", entry.Name, d.Granted, d.Reason))

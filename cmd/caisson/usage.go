@@ -125,7 +125,8 @@ func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) *failure 
 	failure := usageError(command, text)
 	switch {
 	case command.Name() == callName:
-		return failure.withHints("the arguments of the tool have no dashes; write them as KEY=VALUE words, such as " + name + "=VALUE")
+		return failure.withHints("the arguments of the tool have no dashes; write them as KEY=VALUE words, such as " + name +
+			"=VALUE")
 	case !command.HasParent():
 		return failure.withHints(`flags follow the command, as in "caisson list --tools DIR"`)
 	}
@@ -137,7 +138,8 @@ func isPath(word string) bool { return strings.ContainsAny(word, `./\`) }
 
 // namedIn says how to name a tool instead of the file or folder that it is in.
 func namedIn(source string) string {
-	return "write the name of a tool, and where it is with --tools " + terminal.Quote(source) + "; " + terminal.ToRun("caisson list --tools "+terminal.Quote(source)) + " to see the names"
+	return "write the name of a tool, and where it is with --tools " + terminal.Quote(source) + "; " +
+		terminal.ToRun("caisson list --tools "+terminal.Quote(source)) + " to see the names"
 }
 
 // isModule reports whether a path names a module rather than a manifest.
@@ -146,7 +148,8 @@ func isModule(path string) bool { return strings.EqualFold(filepath.Ext(path), "
 // Flags that a printed command repeats, so that it sees the same tools, with the same permissions.
 var (
 	sourceFlagNames = []string{"tools", "config"}
-	toolFlagNames   = append([]string{"profile", "mount", "context", "allow-net", "allow-call", "secret", "ask", "approve-tool", "agent"}, sourceFlagNames...)
+	toolFlagNames   = append([]string{"profile", "mount", "context", "allow-net", "allow-call", "secret", "ask",
+		"approve-tool", "agent"}, sourceFlagNames...)
 )
 
 // again returns a command line with those flags of the present one that have the given names.

@@ -62,7 +62,8 @@ func (v *validation) run(ctx context.Context, paths []string) error {
 	if v.options.json && v.format == "text" {
 		return failed(exitUsage, "--json and --format text cannot be used together")
 	}
-	report, err := check.Run(ctx, paths, check.Options{Strict: v.strict, SkipModules: v.noModule, SkipFlag: "--no-module", Folders: v.options.folders()})
+	report, err := check.Run(ctx, paths, check.Options{Strict: v.strict, SkipModules: v.noModule, SkipFlag: "--no-module",
+		Folders: v.options.folders()})
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,8 @@ func (v *validation) run(ctx context.Context, paths []string) error {
 // folders returns the folders for records and for compiled code, unless a flag chooses others.
 func (o *options) folders() (folders []check.Folder) {
 	if state, err := o.stateFolder(); state != "" && err == nil {
-		folders = append(folders, check.Folder{Dir: string(records.In(state)), Use: "records of calls are kept in " + state, Flag: "--state-dir"})
+		folders = append(folders, check.Folder{Dir: string(records.In(state)), Use: "records of calls are kept in " + state,
+			Flag: "--state-dir"})
 	}
 	if cache, err := runtime.DefaultCacheDir(); err == nil {
 		folders = append(folders, check.Folder{Dir: cache, Use: "compiled code is kept in " + cache, Flag: "--cache-dir"})

@@ -28,27 +28,29 @@ const maxElements = 65_536
 // Text that is the JSON of a result, in the form of records, is that result. Otherwise is_error says whether
 // a call failed.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	return wire.ReadAnswers(reader("answers"), document, "messages", func(r wire.Reader, a *wire.Answers, m *answered) error {
-		switch m.Role {
-		case "user":
-		case "assistant":
-			a.Turn()
-			return nil
-		case "system":
-			return nil
-		case "":
-			if m.Type == "" {
-				return r.Fail("", `is neither a block nor a message; want {"type":"tool_result","tool_use_id":…,"content":…}`)
+	return wire.ReadAnswers(reader("answers"), document, "messages",
+		func(r wire.Reader, a *wire.Answers, m *answered) error {
+			switch m.Role {
+			case "user":
+			case "assistant":
+				a.Turn()
+				return nil
+			case "system":
+				return nil
+			case "":
+				if m.Type == "" {
+					return r.Fail("", `is neither a block nor a message; want {"type":"tool_result","tool_use_id":…,"content":…}`)
+				}
+				return m.block(r, a)
+			default:
+				return r.Fail("role", `is %q; want "user"`, tool.Shown(m.Role, 64))
 			}
-			return m.block(r, a)
-		default:
-			return r.Fail("role", `is %q; want "user"`, tool.Shown(m.Role, 64))
-		}
-		if !wire.Absent(m.Content) && m.Content[0] == '"' {
-			return nil // a message may be a single text
-		}
-		return wire.Each(r, "content", m.Content, maxElements, func(r wire.Reader, b *answered) error { return b.block(r, a) })
-	})
+			if !wire.Absent(m.Content) && m.Content[0] == '"' {
+				return nil // a message may be a single text
+			}
+			return wire.Each(r, "content", m.Content, maxElements,
+				func(r wire.Reader, b *answered) error { return b.block(r, a) })
+		})
 }
 
 // block adds the result in a tool_result.
@@ -66,7 +68,8 @@ func (b *answered) block(r wire.Reader, a *wire.Answers) error {
 		err = r.Into("content", b.Content, &text)
 		outcome.Text(text)
 	} else {
-		err = wire.Each(r, "content", b.Content, limits.Parts, func(r wire.Reader, written *json.RawMessage) error { return addPart(r, *written, &outcome) })
+		err = wire.Each(r, "content", b.Content, limits.Parts,
+			func(r wire.Reader, written *json.RawMessage) error { return addPart(r, *written, &outcome) })
 	}
 	if err != nil {
 		return err
@@ -151,7 +154,8 @@ func (p *answeredPart) medium(r wire.Reader, part tool.Content, outcome *wire.Ou
 	case "content":
 		return s.within(r, part, outcome)
 	case "file":
-		return r.Fail("type", `is "file", which names a file that the provider keeps and that cannot be read here; send the data or a URL`)
+		return r.Fail("type",
+			`is "file", which names a file that the provider keeps and that cannot be read here; send the data or a URL`)
 	default:
 		return r.Fail("type", `is %q; want "base64", "url", "text" or "content"`, tool.Shown(s.Type, 64))
 	}

@@ -104,7 +104,9 @@ func (a *assembly) explain(written json.RawMessage) {
 func (a *assembly) remarks(calls, filled []tool.Call) []string {
 	remarks := append(pieces.Filled(filled), pieces.Repeated(calls)...)
 	if a.stop == "pause_turn" {
-		remarks = append(remarks, "the provider paused a long turn (pause_turn): send the response back as it is, with these results, and the model goes on")
+		remarks = append(remarks,
+			"the provider paused a long turn (pause_turn): send the response back as it is, with these results, and the model "+
+				"goes on")
 	}
 	if a.why == (details{}) {
 		return remarks

@@ -35,23 +35,27 @@ const maxStrict = 20
 
 // Definitions writes the elements of "tools". Only the first 20 tools that can be are offered as
 // strict.
-func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
+func (dialect) Definitions(
+	definitions []tool.Definition, options dialects.DefinitionOptions,
+) (json.RawMessage, []dialects.Finding, error) {
 	strict := 0
 	names := lint.NameRule{Most: 64, Extra: "_-"}
-	return lint.Offer(reader("definitions"), definitions, names, func(d *tool.Definition) (definition, []dialects.Finding, error) {
-		schema, found, held, err := lint.Parameters(d.Parameters, options.Strict && strict < maxStrict, strictRules(), looseRules())
-		if options.Strict && strict == maxStrict {
-			found = append(found, dialects.Finding{
-				Keyword: "strict", Severity: dialects.Refused, Adapted: true,
-				Message: fmt.Sprintf("the request is refused: more than %d of its tools are strict", maxStrict),
-				Fix:     fmt.Sprintf("only the first %d tools that can be are strict", maxStrict),
-			})
-		}
-		if held {
-			strict++
-		}
-		return definition{d.Name, d.Description, schema, held}, found, err
-	})
+	return lint.Offer(reader("definitions"), definitions, names,
+		func(d *tool.Definition) (definition, []dialects.Finding, error) {
+			schema, found, held, err := lint.Parameters(d.Parameters, options.Strict && strict < maxStrict, strictRules(),
+				looseRules())
+			if options.Strict && strict == maxStrict {
+				found = append(found, dialects.Finding{
+					Keyword: "strict", Severity: dialects.Refused, Adapted: true,
+					Message: fmt.Sprintf("the request is refused: more than %d of its tools are strict", maxStrict),
+					Fix:     fmt.Sprintf("only the first %d tools that can be are strict", maxStrict),
+				})
+			}
+			if held {
+				strict++
+			}
+			return definition{d.Name, d.Description, schema, held}, found, err
+		})
 }
 
 // looseRules are those of every tool. Without strict, the provider shows all other keywords to the model
@@ -65,7 +69,8 @@ func looseRules() lint.Rules {
 		ObjectRoot: lint.Refused("input_schema must say type: object", "say type: object, and list the properties"),
 		Root:       map[string]lint.Keyword{"$id": {}, "anyOf": combination, "oneOf": combination, "allOf": combination},
 		Keywords: map[string]lint.Keyword{
-			"items":            lint.Refused(draft+", where items is one schema", "write prefixItems for a schema for each position").Only(lint.Single),
+			"items": lint.Refused(draft+", where items is one schema",
+				"write prefixItems for a schema for each position").Only(lint.Single),
 			"exclusiveMinimum": bound, "exclusiveMaximum": bound,
 			"$id":             lint.Weakened(lint.NestedID, lint.PointersOnly),
 			"additionalItems": lint.Weakened("JSON Schema 2020-12 does not have the keyword", "write items beside prefixItems"),
@@ -79,20 +84,26 @@ func looseRules() lint.Rules {
 func strictRules() lint.Rules {
 	const notPermitted = "strict schemas must not have the keyword"
 	rules := looseRules()
-	rules.Closed = lint.Refused("strict schemas must say additionalProperties: false for each object", "say additionalProperties: false")
+	rules.Closed = lint.Refused("strict schemas must say additionalProperties: false for each object",
+		"say additionalProperties: false")
 	rules.NotRecursive = lint.Refused("strict schemas must not be recursive", "limit the depth")
 	dropped := lint.Refused(notPermitted, "the keyword is left out; say it in the description").Drop()
 	maps.Copy(rules.Keywords, map[string]lint.Keyword{
 		"minItems": dropped.Only(few),
-		"format":   dropped.Only(lint.OneOf("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")),
-		"pattern":  dropped.Only(plainPattern),
-		"enum":     lint.Refused("strict schemas must not have enums of arrays and objects", "use anyOf").Only(lint.Each(isScalar)),
-		"oneOf":    lint.Refused(notPermitted, "use anyOf").Enter(),
-		"allOf":    lint.Refused("allOf must not refer to other schemas", "inline the referenced schema").Only(lint.Each(noReference)).Enter(),
-		"$id":      lint.Refused(lint.NestedID, lint.PointersOnly),
-		"$ref":     lint.Refused("strict schemas must not refer to other documents", "move the referenced schema to $defs").Only(lint.Internal),
+		"format": dropped.Only(lint.OneOf("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4",
+			"ipv6", "uuid")),
+		"pattern": dropped.Only(plainPattern),
+		"enum": lint.Refused("strict schemas must not have enums of arrays and objects",
+			"use anyOf").Only(lint.Each(isScalar)),
+		"oneOf": lint.Refused(notPermitted, "use anyOf").Enter(),
+		"allOf": lint.Refused("allOf must not refer to other schemas",
+			"inline the referenced schema").Only(lint.Each(noReference)).Enter(),
+		"$id": lint.Refused(lint.NestedID, lint.PointersOnly),
+		"$ref": lint.Refused("strict schemas must not refer to other documents",
+			"move the referenced schema to $defs").Only(lint.Internal),
 	})
-	for _, keyword := range append(lint.Narrowing(), "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems") {
+	for _, keyword := range append(lint.Narrowing(), "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+		"multipleOf", "minLength", "maxLength", "maxItems") {
 		rules.Keywords[keyword] = dropped
 	}
 	for _, keyword := range []string{"$dynamicRef", "$recursiveRef"} {
@@ -121,7 +132,8 @@ func plainPattern(schema *lint.Value, keyword string) bool {
 }
 
 func boundary(pattern *syntax.Regexp) bool {
-	return pattern.Op == syntax.OpWordBoundary || pattern.Op == syntax.OpNoWordBoundary || slices.ContainsFunc(pattern.Sub, boundary)
+	return pattern.Op == syntax.OpWordBoundary || pattern.Op == syntax.OpNoWordBoundary ||
+		slices.ContainsFunc(pattern.Sub, boundary)
 }
 
 func isScalar(value *lint.Value) bool { return value.Literal() != "" }

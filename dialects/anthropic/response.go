@@ -109,7 +109,8 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, whole.Error.as(r)
 	}
 	if whole.Type != "message" && whole.Type != "" || wire.Absent(whole.Content) {
-		return tool.ChatResponse{}, r.Fail("", "is not a message: want {\"type\":\"message\",\"content\":[…]}, not type %q", tool.Shown(whole.Type, 64))
+		return tool.ChatResponse{}, r.Fail("", "is not a message: want {\"type\":\"message\",\"content\":[…]}, not type %q",
+			tool.Shown(whole.Type, 64))
 	}
 	read := assembly{done: true}
 	read.begin(whole)
@@ -136,5 +137,6 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 
 // as returns the error that the provider sent instead of a message.
 func (f *failure) as(r wire.Reader) error {
-	return r.Reported("error", "the provider answered with %s: %s", tool.Shown(cmp.Or(f.Type, "an error"), 64), tool.Shown(f.Message, 512))
+	return r.Reported("error", "the provider answered with %s: %s", tool.Shown(cmp.Or(f.Type, "an error"), 64),
+		tool.Shown(f.Message, 512))
 }

@@ -66,7 +66,8 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	return wire.List(reader("results"), records, func(record *tool.Record) (toolResult, error) {
 		var from origin
 		wire.FromOrigin(dialects.Anthropic, &record.Call, &from)
-		return toolResult{resultBlock, record.ID, contents(&record.Result), !record.Result.Success, from.Toolset}, wire.Matched("id", record.ID)
+		return toolResult{resultBlock, record.ID, contents(&record.Result), !record.Result.Success, from.Toolset},
+			wire.Matched("id", record.ID)
 	})
 }
 

@@ -34,16 +34,18 @@ type answeredFunction struct {
 // failed. An error that is null, false, 0 or empty is none. With other members, the response itself is the data;
 // that of a failure is without the error.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	return wire.ReadAnswers(reader("answers"), document, "contents", func(r wire.Reader, a *wire.Answers, element *answered) error {
-		if element.Role == "model" {
-			a.Turn()
-			return nil
-		}
-		if wire.Absent(element.Parts) {
-			return element.Response.add(r, a)
-		}
-		return wire.Each(r, "parts", element.Parts, maxParts, func(r wire.Reader, p *answered) error { return p.Response.add(r, a) })
-	})
+	return wire.ReadAnswers(reader("answers"), document, "contents",
+		func(r wire.Reader, a *wire.Answers, element *answered) error {
+			if element.Role == "model" {
+				a.Turn()
+				return nil
+			}
+			if wire.Absent(element.Parts) {
+				return element.Response.add(r, a)
+			}
+			return wire.Each(r, "parts", element.Parts, maxParts,
+				func(r wire.Reader, p *answered) error { return p.Response.add(r, a) })
+		})
 }
 
 // add adds the answer in the part that r is of; f is nil for parts of other kinds.
@@ -179,9 +181,11 @@ func (f *answeredFunction) media(r wire.Reader) (media []tool.Content, err error
 	err = wire.Each(r, "parts", f.Parts, limits.Parts, func(r wire.Reader, p *answeredMedium) error {
 		switch {
 		case p.Inline != nil && len(p.Inline.Data) > 0:
-			media = append(media, tool.Content{Type: kind(p.Inline.MIMEType), Data: p.Inline.Data, MIMEType: p.Inline.MIMEType, Name: p.Inline.Name})
+			media = append(media, tool.Content{Type: kind(p.Inline.MIMEType), Data: p.Inline.Data, MIMEType: p.Inline.MIMEType,
+				Name: p.Inline.Name})
 		case p.File != nil && p.File.URI != "":
-			media = append(media, tool.Content{Type: kind(p.File.MIMEType), URL: p.File.URI, MIMEType: p.File.MIMEType, Name: p.File.Name})
+			media = append(media,
+				tool.Content{Type: kind(p.File.MIMEType), URL: p.File.URI, MIMEType: p.File.MIMEType, Name: p.File.Name})
 		default:
 			return r.Fail("", "has neither inlineData nor fileData with content")
 		}

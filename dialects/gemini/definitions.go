@@ -34,16 +34,19 @@ type declaration struct {
 }
 
 // Definitions writes "tools": one element with all functions, or none.
-func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
+func (dialect) Definitions(
+	definitions []tool.Definition, _ dialects.DefinitionOptions,
+) (json.RawMessage, []dialects.Finding, error) {
 	rules := rules()
 	names := lint.NameRule{Most: 128, Extra: "_.:-", First: "_"}
-	offered, findings, err := lint.Offer(reader("definitions"), definitions, names, func(d *tool.Definition) (offered declaration, found []dialects.Finding, err error) {
-		offered = declaration{Name: d.Name, Description: d.Description}
-		if !wire.Absent(bytes.TrimSpace(d.Parameters)) {
-			offered.ParametersJSONSchema, found, err = lint.Check(d.Parameters, rules)
-		}
-		return offered, found, err
-	})
+	offered, findings, err := lint.Offer(reader("definitions"), definitions, names,
+		func(d *tool.Definition) (offered declaration, found []dialects.Finding, err error) {
+			offered = declaration{Name: d.Name, Description: d.Description}
+			if !wire.Absent(bytes.TrimSpace(d.Parameters)) {
+				offered.ParametersJSONSchema, found, err = lint.Check(d.Parameters, rules)
+			}
+			return offered, found, err
+		})
 	if err != nil || len(definitions) == 0 {
 		return offered, findings, err
 	}
@@ -58,12 +61,15 @@ func rules() lint.Rules {
 	bound := lint.Weakened("the keyword is ignored", "use minimum or maximum")
 	about := lint.Weakened("the keyword is ignored", "leave it out")
 	keywords := map[string]lint.Keyword{
-		"enum":             lint.Weakened("an enum is of strings and numbers", "say it in the description").Only(lint.Each(isTextOrNumber)),
-		"$ref":             lint.Refused("a $ref must stand alone, and must not refer to other documents", "remove the other keywords").Only(alone),
+		"enum": lint.Weakened("an enum is of strings and numbers",
+			"say it in the description").Only(lint.Each(isTextOrNumber)),
+		"$ref": lint.Refused("a $ref must stand alone, and must not refer to other documents",
+			"remove the other keywords").Only(alone),
 		"oneOf":            lint.Weakened("oneOf is read as anyOf", "use anyOf").Enter(),
 		"allOf":            lint.Weakened("allOf is ignored", "merge its schemas").Enter(),
 		"exclusiveMinimum": bound, "exclusiveMaximum": bound, "$schema": about, "$comment": about,
-		"items":       lint.Refused("items must be one schema, not a list", "write prefixItems for a schema for each position").Only(lint.Single),
+		"items": lint.Refused("items must be one schema, not a list",
+			"write prefixItems for a schema for each position").Only(lint.Single),
 		"const":       lint.Weakened("const is ignored", "use an enum of one value"),
 		"$id":         lint.Weakened(lint.NestedID, lint.PointersOnly),
 		"definitions": lint.Weakened("definitions is ignored, and so are references to it", "use $defs"),
@@ -75,11 +81,12 @@ func rules() lint.Rules {
 		keywords[keyword] = lint.Keyword{}
 	}
 	return lint.Rules{
-		ObjectRoot:   lint.Refused("parameters must say type: object", "say type: object, and list the properties"),
-		NotRecursive: lint.Weakened("a schema that refers to itself is unrolled a few times, and refused within a required property", "limit the depth"),
-		Root:         map[string]lint.Keyword{"$id": {}},
-		Keywords:     keywords,
-		Others:       lint.Weakened("the keyword is ignored", "say it in the description"),
+		ObjectRoot: lint.Refused("parameters must say type: object", "say type: object, and list the properties"),
+		NotRecursive: lint.Weakened(
+			"a schema that refers to itself is unrolled a few times, and refused within a required property", "limit the depth"),
+		Root:     map[string]lint.Keyword{"$id": {}},
+		Keywords: keywords,
+		Others:   lint.Weakened("the keyword is ignored", "say it in the description"),
 	}
 }
 

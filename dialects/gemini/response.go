@@ -63,7 +63,8 @@ type usage struct {
 }
 
 func (u *usage) total() tool.ChatUsage {
-	counted := tool.ChatUsage{PromptTokens: wire.Sum(u.Prompt, u.ToolUsePrompt), CompletionTokens: wire.Sum(u.Candidates, u.Thoughts)}
+	counted := tool.ChatUsage{PromptTokens: wire.Sum(u.Prompt, u.ToolUsePrompt),
+		CompletionTokens: wire.Sum(u.Candidates, u.Thoughts)}
 	counted.TotalTokens = cmp.Or(wire.Sum(u.Total), wire.Sum(counted.PromptTokens, counted.CompletionTokens))
 	return counted
 }
@@ -104,5 +105,6 @@ func (dialect) Response(text []byte) (tool.ChatResponse, error) {
 
 // as returns the error that the provider sent instead of a response.
 func (f *failure) as(r wire.Reader) error {
-	return r.Reported("error", "the provider answered with %s: %s", tool.Shown(cmp.Or(f.Status, "an error"), 64), tool.Shown(f.Message, 512))
+	return r.Reported("error", "the provider answered with %s: %s", tool.Shown(cmp.Or(f.Status, "an error"), 64),
+		tool.Shown(f.Message, 512))
 }

@@ -169,7 +169,8 @@ func camel(name string) string {
 // check reports the faults of a response that has ended.
 func (a *assembly) check() error {
 	if !a.known {
-		return a.Fail("", "is not a response of generateContent: it has neither candidates nor promptFeedback nor usageMetadata")
+		return a.Fail("",
+			"is not a response of generateContent: it has neither candidates nor promptFeedback nor usageMetadata")
 	}
 	if open := a.last(); open != nil && !finishReason(a.finish, true).WasCut() {
 		return a.Fail("", "ended within the arguments of the call of %q (finish reason %q)",

@@ -145,7 +145,8 @@ func (s *shape) events(name string) []string {
 	fits := fitting(
 		isList(s.Choices),
 		strings.HasPrefix(kind, "response."),
-		slices.Contains([]string{"message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta", "content_block_stop"}, kind),
+		slices.Contains([]string{"message_start", "message_delta", "message_stop", "content_block_start",
+			"content_block_delta", "content_block_stop"}, kind),
 		isList(s.Candidates) || isObject(s.PromptFeedback) || isObject(s.Usage),
 		is(s.JSONRPC, "2.0"),
 	)
@@ -157,7 +158,8 @@ func (s *shape) events(name string) []string {
 
 // fitting returns the names of the dialects that fit, given in the order of [Names].
 func fitting(fits ...bool) []string {
-	return slices.DeleteFunc(dialects.Names(), func(name string) bool { return !fits[slices.Index(dialects.Names(), name)] })
+	return slices.DeleteFunc(dialects.Names(),
+		func(name string) bool { return !fits[slices.Index(dialects.Names(), name)] })
 }
 
 func isList(value json.RawMessage) bool { return bytes.HasPrefix(value, []byte("[")) }

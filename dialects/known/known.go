@@ -28,7 +28,9 @@ func ByName(name string) (dialects.Dialect, error) {
 			return d, nil
 		}
 	}
-	return nil, &dialects.Error{Op: "choice", Message: fmt.Sprintf("there is no dialect %q; want one of %s", tool.Shown(name, 64), strings.Join(dialects.Names(), ", "))}
+	return nil,
+		&dialects.Error{Op: "choice", Message: fmt.Sprintf("there is no dialect %q; want one of %s", tool.Shown(name, 64),
+			strings.Join(dialects.Names(), ", "))}
 }
 
 // Detect returns the dialect of a response or of the report of an error, whole or as the transcript of a stream:
@@ -49,10 +51,12 @@ func Detect(document []byte) (dialects.Dialect, bool) {
 func Read(document []byte) (tool.ChatResponse, dialects.Dialect, error) {
 	dialect, ok := Detect(document)
 	if !ok && len(document) > dialects.MaxDocument {
-		return tool.ChatResponse{}, nil, &dialects.Error{Op: "response", Message: fmt.Sprintf("the document has %d bytes, more than %d", len(document), dialects.MaxDocument)}
+		return tool.ChatResponse{}, nil, &dialects.Error{Op: "response",
+			Message: fmt.Sprintf("the document has %d bytes, more than %d", len(document), dialects.MaxDocument)}
 	}
 	if !ok {
-		return tool.ChatResponse{}, nil, &dialects.Error{Op: "response", Message: "the document is in none of the dialects " + strings.Join(dialects.Names(), ", ")}
+		return tool.ChatResponse{}, nil, &dialects.Error{Op: "response",
+			Message: "the document is in none of the dialects " + strings.Join(dialects.Names(), ", ")}
 	}
 	response, err := ReadIn(dialect, document)
 	return response, dialect, err

@@ -47,7 +47,8 @@ func rules() lint.Rules {
 			Fix: "write type: object and properties at the top",
 		},
 		Keywords: map[string]lint.Keyword{
-			"items": lint.Weakened("some clients ignore or refuse the tool: in JSON Schema 2020-12, items is one schema", "write prefixItems for a schema for each position").Only(lint.Single),
+			"items": lint.Weakened("some clients ignore or refuse the tool: in JSON Schema 2020-12, items is one schema",
+				"write prefixItems for a schema for each position").Only(lint.Single),
 		},
 	}
 }
@@ -55,15 +56,18 @@ func rules() lint.Rules {
 // Definitions writes the elements of "tools" in the result of tools/list: labels as titles, results as
 // outputSchema and hints as annotations. Tools of all types are alike. Strict changes nothing: no MCP client
 // enforces schemas, and the server checks arguments itself.
-func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
-	return lint.Offer(reader("definitions"), definitions, names(), func(d *tool.Definition) (wireTool, []dialects.Finding, error) {
-		schema, found, err := lint.Check(d.Parameters, rules())
-		if err != nil {
-			return wireTool{}, nil, err
-		}
-		output, more, err := structured(d.Result)
-		return wireTool{d.Name, d.Label, d.Description, schema, output, annotated(d.Hints)}, append(found, more...), err
-	})
+func (dialect) Definitions(
+	definitions []tool.Definition, _ dialects.DefinitionOptions,
+) (json.RawMessage, []dialects.Finding, error) {
+	return lint.Offer(reader("definitions"), definitions, names(),
+		func(d *tool.Definition) (wireTool, []dialects.Finding, error) {
+			schema, found, err := lint.Check(d.Parameters, rules())
+			if err != nil {
+				return wireTool{}, nil, err
+			}
+			output, more, err := structured(d.Result)
+			return wireTool{d.Name, d.Label, d.Description, schema, output, annotated(d.Hints)}, append(found, more...), err
+		})
 }
 
 // structured returns the schema of results as it is offered. Only schemas of objects are: Results sends only

@@ -80,7 +80,8 @@ func (s *stream) Finish() error { return nil }
 
 // Response returns the calls and the items so far.
 func (s *stream) Response() tool.ChatResponse {
-	response := tool.ChatResponse{ToolCalls: append([]tool.Call{}, s.calls...), FinishReason: tool.FinishStop, ProviderItems: s.Items()}
+	response := tool.ChatResponse{ToolCalls: append([]tool.Call{}, s.calls...), FinishReason: tool.FinishStop,
+		ProviderItems: s.Items()}
 	if len(s.calls) > 0 {
 		response.FinishReason, response.Remarks = tool.FinishToolCalls, pieces.Repeated(s.calls)
 	}
@@ -124,7 +125,8 @@ func (m *message) check(r wire.Reader) error {
 // item returns a message that calls no tool. The client waits for the answer to a request.
 func (m *message) item(written json.RawMessage) tool.ProviderItem {
 	id, _ := readID(m.ID)
-	return tool.ProviderItem{Type: cmp.Or(m.Method, "response"), ID: id, Waiting: m.Method != "" && id != "", Data: written}
+	return tool.ProviderItem{Type: cmp.Or(m.Method, "response"), ID: id, Waiting: m.Method != "" && id != "",
+		Data: written}
 }
 
 // call returns the call in a tools/call request.
@@ -143,7 +145,8 @@ func (m *message) call(r wire.Reader) (tool.Call, error) {
 	if wire.Absent(p.Arguments) {
 		p.Arguments = nil
 	}
-	call := tool.Call{ID: id, Type: tool.FunctionCall, Function: tool.Function{Name: p.Name, Arguments: string(p.Arguments)}}
+	call := tool.Call{ID: id, Type: tool.FunctionCall,
+		Function: tool.Function{Name: p.Name, Arguments: string(p.Arguments)}}
 	return call, r.Bounded("params.arguments", len(p.Arguments))
 }
 
@@ -192,7 +195,8 @@ func resultIn(r wire.Reader, document []byte) (json.RawMessage, wire.Reader, err
 	case err != nil:
 		return nil, r, err
 	case m.Error != nil:
-		return nil, r, r.Reported("error", "the server refused the request (%d): %s", m.Error.Code, tool.Shown(m.Error.Message, 512))
+		return nil, r,
+			r.Reported("error", "the server refused the request (%d): %s", m.Error.Code, tool.Shown(m.Error.Message, 512))
 	case wire.Absent(m.Result):
 		return nil, r, r.Fail("result", "is missing; want a response to a request")
 	}

@@ -52,7 +52,9 @@ type grammar struct {
 
 // Definitions writes the elements of "tools". Custom tools have no schema that could be enforced; a local
 // shell is offered as a function.
-func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
+func (dialect) Definitions(
+	definitions []tool.Definition, options dialects.DefinitionOptions,
+) (json.RawMessage, []dialects.Finding, error) {
 	return structured.Offer(reader("definitions"), definitions, options.Strict, func(t structured.Tool) definition {
 		if t.Type == tool.CustomCall {
 			return definition{Type: t.Type, Custom: &customTool{t.Name, t.Description, formatted(&t.Format)}}

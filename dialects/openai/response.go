@@ -33,7 +33,8 @@ func (c *completion) usage() (counts usage) {
 }
 
 func (u usage) counts() tool.ChatUsage {
-	return tool.ChatUsage{PromptTokens: int64(u.Prompt), CompletionTokens: int64(u.Completion), TotalTokens: int64(u.Total)}
+	return tool.ChatUsage{PromptTokens: int64(u.Prompt), CompletionTokens: int64(u.Completion),
+		TotalTokens: int64(u.Total)}
 }
 
 type choice struct {
@@ -132,7 +133,8 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
-	response := tool.ChatResponse{ID: c.ID, Model: c.Model, Content: content.String() + m.Refusal.String(), Usage: c.usage().counts()}
+	response := tool.ChatResponse{ID: c.ID, Model: c.Model, Content: content.String() + m.Refusal.String(),
+		Usage: c.usage().counts()}
 	response.ToolCalls, response.FinishReason, response.Remarks = finish(calls, chosen.FinishReason, unread)
 	return response, nil
 }

@@ -64,28 +64,29 @@ type answered struct {
 // after the assistant's last message. Content that is the JSON of a result, as Results writes it, is that result; any
 // other content is the output of a successful call.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	return wire.ReadAnswers(reader("answers"), document, "messages", func(r wire.Reader, a *wire.Answers, m *answered) error {
-		switch m.Role {
-		case "tool":
-		case "assistant":
-			a.Turn()
-			return nil
-		case "user", "system", "developer":
-			return nil
-		case "":
-			return r.Fail("role", `is missing; want messages: {"role":"tool","tool_call_id":…,"content":…}`)
-		default:
-			return r.Fail("role", `is %q; want "tool"`, tool.Shown(m.Role, 64))
-		}
-		if m.ToolCallID == "" {
-			return r.Fail("tool_call_id", "is missing; it says which call is answered")
-		}
-		outcome, err := m.outcome(r.In("content"))
-		if err != nil {
-			return err
-		}
-		return a.Add(r, tool.Answer{CallID: m.ToolCallID, Result: outcome.Result(false)})
-	})
+	return wire.ReadAnswers(reader("answers"), document, "messages",
+		func(r wire.Reader, a *wire.Answers, m *answered) error {
+			switch m.Role {
+			case "tool":
+			case "assistant":
+				a.Turn()
+				return nil
+			case "user", "system", "developer":
+				return nil
+			case "":
+				return r.Fail("role", `is missing; want messages: {"role":"tool","tool_call_id":…,"content":…}`)
+			default:
+				return r.Fail("role", `is %q; want "tool"`, tool.Shown(m.Role, 64))
+			}
+			if m.ToolCallID == "" {
+				return r.Fail("tool_call_id", "is missing; it says which call is answered")
+			}
+			outcome, err := m.outcome(r.In("content"))
+			if err != nil {
+				return err
+			}
+			return a.Add(r, tool.Answer{CallID: m.ToolCallID, Result: outcome.Result(false)})
+		})
 }
 
 // outcome reads a text, or an array of parts. Only texts are documented; servers whose models accept more
@@ -95,7 +96,8 @@ func (m *answered) outcome(r wire.Reader) (outcome wire.Outcome, err error) {
 	case wire.Absent(m.Content):
 		err = r.Fail("", "is missing; want a text")
 	case m.Content[0] == '[':
-		err = wire.Each(r, "", m.Content, limits.Parts, func(r wire.Reader, p *answeredPart) error { return p.add(r, &outcome) })
+		err = wire.Each(r, "", m.Content, limits.Parts,
+			func(r wire.Reader, p *answeredPart) error { return p.add(r, &outcome) })
 	default:
 		var text pieces.Text
 		err = r.Into("", m.Content, &text)

@@ -38,44 +38,45 @@ type answered struct {
 // a successful call, unless its status is "incomplete". An approval is for one call. Its call id and
 // fingerprint are those in the id of the request, if [Events] made that; any other id is the call's.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
-	return wire.ReadAnswers(reader("answers"), document, "input", func(r wire.Reader, a *wire.Answers, element *json.RawMessage) error {
-		var kind struct {
-			Type   string          `json:"type"`
-			Role   json.RawMessage `json:"role"`
-			ID     json.RawMessage `json:"id"`
-			CallID json.RawMessage `json:"call_id"`
-			Output json.RawMessage `json:"output"`
-		}
-		if err := r.Into("", *element, &kind); err != nil {
-			return err
-		}
-		if string(kind.Role) == `"assistant"` {
-			a.Turn()
-			return nil
-		}
-		switch kind.Type {
-		case functionCall, customCall, localShellCall, approvalRequest:
-			called(*element, a)
-			return nil
-		case functionOutput, customOutput, localShellOutput, approvalResponse:
-		case "":
-			isReference := !wire.Absent(kind.ID) && wire.Absent(kind.CallID) && wire.Absent(kind.Output)
-			if wire.Absent(kind.Role) && !isReference {
-				return r.Fail("type", `is missing; want items: {"type":"function_call_output","call_id":…,"output":…}`)
+	return wire.ReadAnswers(reader("answers"), document, "input",
+		func(r wire.Reader, a *wire.Answers, element *json.RawMessage) error {
+			var kind struct {
+				Type   string          `json:"type"`
+				Role   json.RawMessage `json:"role"`
+				ID     json.RawMessage `json:"id"`
+				CallID json.RawMessage `json:"call_id"`
+				Output json.RawMessage `json:"output"`
 			}
-			return nil // a message, or a reference to an item
-		default:
-			return nil // items of other types have other forms
-		}
-		var i answered
-		if err := r.Into("", *element, &i); err != nil {
-			return err
-		}
-		if i.Type == approvalResponse {
-			return i.approval(r, a)
-		}
-		return i.output(r, a)
-	})
+			if err := r.Into("", *element, &kind); err != nil {
+				return err
+			}
+			if string(kind.Role) == `"assistant"` {
+				a.Turn()
+				return nil
+			}
+			switch kind.Type {
+			case functionCall, customCall, localShellCall, approvalRequest:
+				called(*element, a)
+				return nil
+			case functionOutput, customOutput, localShellOutput, approvalResponse:
+			case "":
+				isReference := !wire.Absent(kind.ID) && wire.Absent(kind.CallID) && wire.Absent(kind.Output)
+				if wire.Absent(kind.Role) && !isReference {
+					return r.Fail("type", `is missing; want items: {"type":"function_call_output","call_id":…,"output":…}`)
+				}
+				return nil // a message, or a reference to an item
+			default:
+				return nil // items of other types have other forms
+			}
+			var i answered
+			if err := r.Into("", *element, &i); err != nil {
+				return err
+			}
+			if i.Type == approvalResponse {
+				return i.approval(r, a)
+			}
+			return i.output(r, a)
+		})
 }
 
 // called takes a call, or a request for approval.
@@ -165,7 +166,8 @@ func (p *answeredPart) read(r wire.Reader) (tool.Content, error) {
 	case p.Type != "input_image" && p.Type != "input_file":
 		return tool.Content{}, r.Fail("type", "is %q; want input_text, input_image or input_file", tool.Shown(p.Type, 64))
 	case p.FileID != "":
-		return tool.Content{}, r.Fail("file_id", "names a file that the provider keeps, which cannot be read here; send the data or a URL")
+		return tool.Content{},
+			r.Fail("file_id", "names a file that the provider keeps, which cannot be read here; send the data or a URL")
 	case p.Type == "input_image":
 		return wire.Linked(r, "image_url", p.ImageURL, tool.Content{Type: "image"})
 	}

@@ -33,7 +33,8 @@ func (o *open) head(r wire.Reader, i *item) error {
 	if i.Name != "" {
 		o.Name = i.Name
 	}
-	origin, err := wire.Origin(r, wire.Member("namespace", i.Namespace), wire.Member("caller", i.Caller), wire.Member("async", i.Async))
+	origin, err := wire.Origin(r, wire.Member("namespace", i.Namespace), wire.Member("caller", i.Caller),
+		wire.Member("async", i.Async))
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,9 @@ type localShellTool struct {
 // Definitions writes the elements of "tools". Custom tools and the local shell have no schema that could be
 // enforced. A local shell with another name is offered as a function, since its calls would come back under
 // the name local_shell.
-func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
+func (dialect) Definitions(
+	definitions []tool.Definition, options dialects.DefinitionOptions,
+) (json.RawMessage, []dialects.Finding, error) {
 	return structured.Offer(reader("definitions"), definitions, options.Strict, func(t structured.Tool) any {
 		switch t.Type {
 		case tool.CustomCall:

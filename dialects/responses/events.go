@@ -267,7 +267,8 @@ func (e *Events) asks(c *call, event *tool.Event) error {
 	if call, fingerprint := requested(id); call != c.planned.CallID || fingerprint != event.Action.Fingerprint {
 		return e.wrong(event, "asks for approval of a call that an id cannot encode")
 	}
-	item := callItem{ID: id, Type: approvalRequest, Arguments: new(wanted(event.Action)), Name: event.Action.Tool, ServerLabel: e.options.ServerLabel}
+	item := callItem{ID: id, Type: approvalRequest, Arguments: new(wanted(event.Action)), Name: event.Action.Tool,
+		ServerLabel: e.options.ServerLabel}
 	e.done(e.add(item.ID, item), item)
 	return nil
 }

@@ -55,7 +55,8 @@ type webSearch struct {
 const maxSources = 256
 
 func (e *Events) webSearch(p *tool.Planned) running {
-	w := &webSearch{item: webSearchItem{itemHead: itemHead{prefixWeb + p.CallID, "web_search_call", "in_progress"}, Action: searchAction{Type: "search", Queries: queries(p)}}}
+	w := &webSearch{item: webSearchItem{itemHead: itemHead{prefixWeb + p.CallID, "web_search_call", "in_progress"},
+		Action: searchAction{Type: "search", Queries: queries(p)}}}
 	if asked := w.item.Action.Queries; len(asked) > 0 {
 		w.item.Action.Query = asked[0]
 	}
@@ -106,7 +107,8 @@ type fileSearch struct {
 }
 
 func (e *Events) fileSearch(p *tool.Planned) running {
-	f := &fileSearch{item: fileSearchItem{itemHead: itemHead{prefixFiles + p.CallID, "file_search_call", "in_progress"}, Queries: queries(p)}}
+	f := &fileSearch{item: fileSearchItem{itemHead: itemHead{prefixFiles + p.CallID, "file_search_call", "in_progress"},
+		Queries: queries(p)}}
 	f.hosted = e.hosted(f.item.itemHead, "searching", f.item)
 	return f
 }
@@ -179,7 +181,8 @@ func found(data json.RawMessage) []foundFile {
 			return nil
 		}
 		// The API allows strings, numbers and booleans.
-		maps.DeleteFunc(f.Attributes, func(_ string, value json.RawMessage) bool { return bytes.ContainsAny(value[:1], "{[n") })
+		maps.DeleteFunc(f.Attributes,
+			func(_ string, value json.RawMessage) bool { return bytes.ContainsAny(value[:1], "{[n") })
 		if f.Attributes == nil {
 			f.Attributes = map[string]json.RawMessage{}
 		}
@@ -209,7 +212,8 @@ func (i *image) say(e *Events, emission *tool.Emission) {
 	if !emission.Partial {
 		i.latest = emission
 	} else if encoded, ok := base64Of(emission); ok {
-		e.step("image_generation_call.partial_image", i.at, itemStep{ImageIndex: new(i.partial), Image: encoded, Format: imageFormat(emission.MIMEType)})
+		e.step("image_generation_call.partial_image", i.at,
+			itemStep{ImageIndex: new(i.partial), Image: encoded, Format: imageFormat(emission.MIMEType)})
 		i.partial++
 	}
 }
@@ -263,7 +267,8 @@ type server struct {
 
 func (e *Events) server(p *tool.Planned) running {
 	s := &server{item: serverItem{
-		itemHead: itemHead{prefixServer + p.CallID, "mcp_call", "in_progress"}, Name: p.Tool, ServerLabel: e.options.ServerLabel,
+		itemHead: itemHead{prefixServer + p.CallID, "mcp_call", "in_progress"}, Name: p.Tool,
+		ServerLabel: e.options.ServerLabel,
 	}}
 	s.at = e.add(s.item.ID, s.item)
 	s.item.Arguments = string(wire.Input(&tool.Call{Type: p.Type, Function: tool.Function{Arguments: p.Arguments}}))
@@ -323,7 +328,8 @@ func (e *Events) speak(c *call, text string) {
 	}
 	if c.message == nil {
 		c.message = &message{item: spokenItem{
-			itemHead: itemHead{prefixMessage + c.planned.CallID, messageItem, "in_progress"}, Role: "assistant", Content: []textPart{},
+			itemHead: itemHead{prefixMessage + c.planned.CallID, messageItem, "in_progress"}, Role: "assistant",
+			Content: []textPart{},
 		}}
 		c.message.at = e.add(c.message.item.ID, c.message.item)
 		c.message.open(e)
@@ -376,7 +382,8 @@ func (e *Events) remaining(c *call, record *tool.Record) {
 // what was cut from the output.
 func wasSaid(record *tool.Record, said string) bool {
 	isAll := func(cut tool.Cut) bool { return cut.Part == "output" && cut.Bytes <= int64(len(said)) }
-	return strings.HasPrefix(said, strings.TrimRight(record.Result.Output, " \t\r\n")) || slices.ContainsFunc(record.Cuts, isAll)
+	return strings.HasPrefix(said, strings.TrimRight(record.Result.Output, " \t\r\n")) ||
+		slices.ContainsFunc(record.Cuts, isAll)
 }
 
 // open starts a part.

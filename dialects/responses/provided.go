@@ -50,7 +50,8 @@ func (p *provided) add(i *item, index int64) bool {
 	if i.Type == "shell_call_output" || i.Type == "apply_patch_call_output" {
 		p.ended[about.CallID] = true
 	}
-	p.found = append(p.found, tool.ProviderItem{Type: i.Type, ID: cmp.Or(about.CallID, about.ID), Waiting: isWaiting(i.Type, &about), Data: wire.Compact(i.written)})
+	p.found = append(p.found, tool.ProviderItem{Type: i.Type, ID: cmp.Or(about.CallID, about.ID),
+		Waiting: isWaiting(i.Type, &about), Data: wire.Compact(i.written)})
 	p.at = append(p.at, index)
 	return true
 }

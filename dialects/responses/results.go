@@ -54,11 +54,14 @@ func show(call *tool.Call) (any, error) {
 	}
 	switch call.Type {
 	case tool.CustomCall:
-		return sent{Type: customCall, CallID: call.ID, Name: call.Function.Name, Input: &call.Function.Arguments, origin: originOf(call)}, nil
+		return sent{Type: customCall, CallID: call.ID, Name: call.Function.Name, Input: &call.Function.Arguments,
+			origin: originOf(call)}, nil
 	case tool.LocalShellCall:
-		return sentShell{localShellCall, prefixShell + call.ID, call.ID, shellAction(call.Function.Arguments), "completed"}, nil
+		return sentShell{localShellCall, prefixShell + call.ID, call.ID, shellAction(call.Function.Arguments), "completed"},
+			nil
 	}
-	return sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name, Arguments: &call.Function.Arguments, origin: originOf(call)}, nil
+	return sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name, Arguments: &call.Function.Arguments,
+		origin: originOf(call)}, nil
 }
 
 // output is an item with the result of a call.
@@ -110,7 +113,8 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 		if record.Type == tool.CustomCall {
 			return output{Type: customOutput, CallID: record.ID, Output: content, Caller: from.Caller}, err
 		}
-		return output{Type: functionOutput, CallID: record.ID, Output: content, Namespace: from.Namespace, Caller: from.Caller}, err
+		return output{Type: functionOutput, CallID: record.ID, Output: content, Namespace: from.Namespace,
+			Caller: from.Caller}, err
 	})
 }
 
@@ -137,7 +141,8 @@ func outcome(result tool.Result) (any, error) {
 // shownAs returns the part for an image or a file that the model can view.
 func shownAs(content *tool.Content) (part, bool) {
 	isImage := strings.HasPrefix(content.MIMEType, "image/") ||
-		content.MIMEType == "" && content.Type == "image" && len(content.Data) == 0 // the provider detects what a link leads to
+		// the provider detects what a link leads to
+		content.MIMEType == "" && content.Type == "image" && len(content.Data) == 0
 	if !isShown(content.MIMEType) && !(isImage && content.MIMEType == "") {
 		return part{}, false
 	}

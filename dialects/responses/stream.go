@@ -234,7 +234,8 @@ func (s *stream) finish(e *event) error {
 	if err != nil {
 		return err
 	}
-	err = e.Response.each(r, func(r wire.Reader, index int64, i *item) error { return s.take(r, new(wire.Integer(index)), i, true) })
+	err = e.Response.each(r,
+		func(r wire.Reader, index int64, i *item) error { return s.take(r, new(wire.Integer(index)), i, true) })
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,8 @@ func run(ctx context.Context, arguments []string, sandbox runtime.Options, out i
 	name := flags.String("model", "", "`NAME` of the model")
 	keyEnv := flags.String("api-key-env", "", "`NAME` of the environment variable that holds the API key")
 	rounds := flags.Int("rounds", 16, "maximum number of requests to the model, `N`")
-	flags.StringVar(&options.PolicyFile, "config", "", "policy `FILE` with tools and grants; without it, tools are granted nothing")
+	flags.StringVar(&options.PolicyFile, "config", "",
+		"policy `FILE` with tools and grants; without it, tools are granted nothing")
 	flags.Func("tools", "load tools from a folder or manifest `SOURCE`; repeatable", func(source string) error {
 		options.Tools = append(options.Tools, source)
 		return nil
@@ -71,7 +72,8 @@ func run(ctx context.Context, arguments []string, sandbox runtime.Options, out i
 		}
 	}
 	dialect := openai.New()
-	offered, _, err := dialect.Definitions(host.Registry().Without(unserved...).Definitions(), dialects.DefinitionOptions{})
+	offered, _, err := dialect.Definitions(host.Registry().Without(unserved...).Definitions(),
+		dialects.DefinitionOptions{})
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,9 @@ func message(role, content string) json.RawMessage {
 }
 
 // ran appends a response with calls, and their results, to a conversation.
-func (m *model) ran(messages []json.RawMessage, answer tool.ChatResponse, records []tool.Record) ([]json.RawMessage, error) {
+func (m *model) ran(
+	messages []json.RawMessage, answer tool.ChatResponse, records []tool.Record,
+) ([]json.RawMessage, error) {
 	calls, err := m.dialect.Calls(answer.ToolCalls)
 	if err != nil {
 		return nil, err

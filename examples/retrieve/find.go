@@ -112,7 +112,8 @@ func paragraphs(file caisson.File, text string) []passage {
 }
 
 func words(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return strings.FieldsFunc(strings.ToLower(text),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
 // best returns the passages that match most of the words. Rare words count more. Scores are parts of what a passage

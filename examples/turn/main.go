@@ -46,7 +46,8 @@ func main() {
 // play runs the turn. It writes the results to out, and each step that may take long to progress.
 func play(ctx context.Context, compiler runtime.Compiler, out, progress io.Writer) (err error) {
 	fmt.Fprintln(progress, "turn: compiling the tools to WebAssembly")
-	root, err := guests.Compile(ctx, "wasm-tools/calculator", "wasm-tools/files", "examples/turn/hostile/hoard", "examples/turn/hostile/spin")
+	root, err := guests.Compile(ctx, "wasm-tools/calculator", "wasm-tools/files", "examples/turn/hostile/hoard",
+		"examples/turn/hostile/spin")
 	if err != nil {
 		return err
 	}
@@ -129,14 +130,17 @@ func policy(workspaces string) *manifests.Policy {
 func report(out io.Writer, records []tool.Record) error {
 	useful, contained := 0, 0
 	// A call waits for a place in the queue, for its module to be compiled, and for what the host does.
-	fmt.Fprintf(out, "%-7s %-18s %-10s %8s %8s %10s  %s\n", "id", "tool", "outcome", "time", "waited", "memory", "what goes back to the model")
+	fmt.Fprintf(out, "%-7s %-18s %-10s %8s %8s %10s  %s\n", "id", "tool", "outcome", "time", "waited", "memory",
+		"what goes back to the model")
 	for i, record := range records {
 		outcome, text := "ok", record.Result.Output
 		if !record.Result.Success {
 			outcome, text = string(record.Result.Kind), record.Result.Error
 		}
 		fmt.Fprintf(out, "%-7s %-18s %-10s %8s %8s %10s  %s\n", record.ID, record.Function.Name, outcome,
-			record.Usage.Wall.Round(100*time.Microsecond), (record.Usage.Queue + record.ExecutionTime - record.Usage.Wall).Round(100*time.Microsecond), manifests.Bytes(record.Usage.MemoryBytes), oneLine(text))
+			record.Usage.Wall.Round(100*time.Microsecond),
+			(record.Usage.Queue + record.ExecutionTime - record.Usage.Wall).Round(100*time.Microsecond),
+			manifests.Bytes(record.Usage.MemoryBytes), oneLine(text))
 		switch {
 		case i >= len(expected) || record.Result.Kind != expected[i]:
 			return fmt.Errorf("call %s ended with kind %q; want %q: %s", record.ID, record.Result.Kind, expected[i], text)

@@ -31,7 +31,8 @@ func (p *Permission) Open(
 // Call calls a tool with arguments, the text of a JSON object. The name may be any text. The record holds the outcome
 // of the call, reduced to what the guest may see. If the call was not made, the error is an [*hostfuncs.Error].
 func (s *Session) Call(ctx context.Context, name, arguments string) (tool.Record, error) {
-	noted := tool.HostCall{Kind: "tools.call", Target: tool.Shown(name, maxShown), Bytes: int64(len(arguments)), Began: s.now(), Status: string(tool.Internal)}
+	noted := tool.HostCall{Kind: "tools.call", Target: tool.Shown(name, maxShown), Bytes: int64(len(arguments)),
+		Began: s.now(), Status: string(tool.Internal)}
 	entry, count := s.Journal.Begin(noted)
 	defer func() { // runs after a panic too
 		noted.Duration = s.now().Sub(noted.Began)
@@ -67,8 +68,9 @@ func (s *Session) Call(ctx context.Context, name, arguments string) (tool.Record
 // takes, and equal calls must take equal fuel.
 func shown(record tool.Record, call tool.Call) tool.Record {
 	return tool.Record{
-		Call: call, CallID: record.CallID, Parent: record.Parent, Result: record.Result, Skipped: record.Skipped, Cached: record.Cached,
-		Cuts: record.Cuts, Denials: record.Denials,
+		Call: call, CallID: record.CallID, Parent: record.Parent, Result: record.Result, Skipped: record.Skipped,
+		Cached: record.Cached,
+		Cuts:   record.Cuts, Denials: record.Denials,
 	}
 }
 

@@ -90,7 +90,8 @@ func (v *View) wantedFor(op, guest string, changes bool) wanted {
 	switch dir := path.Dir(guest); {
 	case dir != "/" && !v.isVirtual(dir):
 		guest = dir
-	case guest == "/", dir == "/" && path.Ext(guest) != "", !onDirectory(op, changes): // no directory, as far as one can tell
+	case guest == "/", dir == "/" && path.Ext(guest) != "",
+		!onDirectory(op, changes): // no directory, as far as one can tell
 		return wanted{}
 	}
 	access := manifests.AccessRead

@@ -72,7 +72,8 @@ type fileSlot[V any] struct {
 // find returns the key of a file and the index of its slot, or -1.
 func (m *fileMap[V]) find(info os.FileInfo) (fileKey, int) {
 	key := detailsOf(info).key
-	return key, slices.IndexFunc(m.slots[key], func(slot fileSlot[V]) bool { return key.exact || os.SameFile(slot.info, info) })
+	return key,
+		slices.IndexFunc(m.slots[key], func(slot fileSlot[V]) bool { return key.exact || os.SameFile(slot.info, info) })
 }
 
 func (m *fileMap[V]) get(info os.FileInfo) (value V, found bool) {

@@ -126,7 +126,8 @@ func hasManyElements(path string) bool { return strings.Count(path, "/") >= maxE
 
 // isDots reports whether a path leads nowhere but to its directory.
 func isDots(name string) bool {
-	return !slices.ContainsFunc(strings.Split(name, "/"), func(element string) bool { return element != "" && element != "." })
+	return !slices.ContainsFunc(strings.Split(name, "/"),
+		func(element string) bool { return element != "" && element != "." })
 }
 
 // below returns a path in the directory relative to the mount, or "" if it is too long: a guest can

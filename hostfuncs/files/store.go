@@ -215,7 +215,8 @@ func (v *View) mount(m Mount, values map[string]string) error {
 // directory or of the tree's files.
 func (v *View) reserved(m Mount) *mount {
 	reserved := &mount{
-		guest: m.Guest.String(), tree: m.Tree, inode: v.lastInode + 1, writable: m.Access == manifests.AccessReadWrite, quota: m.Quota,
+		guest: m.Guest.String(), tree: m.Tree, inode: v.lastInode + 1, writable: m.Access == manifests.AccessReadWrite,
+		quota:     m.Quota,
 		requested: m.Requested, granted: m.Granted, cut: m.Cut, grant: m.Grant,
 	}
 	if m.Program != "" {
@@ -268,7 +269,8 @@ func (v *View) descendTo(m *mount, name string, create bool) (*os.Root, error) {
 		return nil, err
 	}
 	if info.Mode()&os.ModeSymlink != 0 {
-		return nil, v.deny(errno.Denied, "open mount", m.guest, "the directory that a context value names is a symbolic link", wanted{})
+		return nil, v.deny(errno.Denied, "open mount", m.guest, "the directory that a context value names is a symbolic link",
+			wanted{})
 	}
 	if !info.IsDir() {
 		return nil, m.err(errno.NotDir)

@@ -175,7 +175,8 @@ func (b *treeBuilder) file(name, at string) (*node, error) {
 
 // child returns the node with a name in a directory, or nil.
 func (n *node) child(name string) *node {
-	at, found := slices.BinarySearchFunc(n.children, name, func(child *node, name string) int { return strings.Compare(child.name, name) })
+	at, found := slices.BinarySearchFunc(n.children, name,
+		func(child *node, name string) int { return strings.Compare(child.name, name) })
 	if !found {
 		return nil
 	}
@@ -225,7 +226,8 @@ func (p place) inTree(changes bool) (place, error) {
 // describe returns the description of a node. Its inode numbers lie in a range that the view gives to the mount.
 func (n *node) describe(m *mount) Info {
 	epoch := time.Unix(0, 0)
-	return Info{Kind: n.kind(), Size: int64(len(n.content)), Inode: m.inode + n.number, Links: 1, Accessed: epoch, Modified: epoch, Changed: epoch}
+	return Info{Kind: n.kind(), Size: int64(len(n.content)), Inode: m.inode + n.number, Links: 1, Accessed: epoch,
+		Modified: epoch, Changed: epoch}
 }
 
 func (n *node) kind() fs.FileMode {

@@ -166,7 +166,8 @@ func (r *reach) add(other *reach) {
 
 // isPublic reports whether the reach is the default one, the public internet.
 func (r *reach) isPublic() bool {
-	return len(r.granted) == 0 && len(r.exact) == 0 && len(r.authorities) == 0 && !r.connect.IsValid() && len(r.denied) == 0
+	return len(r.granted) == 0 && len(r.exact) == 0 && len(r.authorities) == 0 && !r.connect.IsValid() &&
+		len(r.denied) == 0
 }
 
 // roots returns the trusted certificate authorities, or nil for the system's only.

@@ -95,7 +95,8 @@ func (c *connection) roundTrip(request *http.Request, keep func(*connection)) (*
 func (c *connection) readHeader(request *http.Request) (*http.Response, error) {
 	for {
 		answer, err := http.ReadResponse(c.reader, request)
-		if err != nil || answer.StatusCode < 100 || answer.StatusCode > 199 || answer.StatusCode == http.StatusSwitchingProtocols {
+		if err != nil || answer.StatusCode < 100 || answer.StatusCode > 199 ||
+			answer.StatusCode == http.StatusSwitchingProtocols {
 			return answer, err
 		}
 	}

@@ -133,7 +133,8 @@ func (e *exchange) checkPlaces() *hostfuncs.Error {
 	for _, place := range e.client.secrets.Places(to.Origin) {
 		for name := range e.hop.header {
 			if place.Header != "" && permission.FoldHeader(name) == permission.FoldHeader(place.Header) {
-				rule := fmt.Sprintf("the host fills in the header %s for %s; the tool may not", http.CanonicalHeaderKey(place.Header), hostText(to))
+				rule := fmt.Sprintf("the host fills in the header %s for %s; the tool may not",
+					http.CanonicalHeaderKey(place.Header), hostText(to))
 				return e.deny(tool.Denial{Permission: "network", Rule: rule})
 			}
 		}

@@ -71,7 +71,8 @@ func isFieldValue(text string) bool {
 func isTransport(name string) bool {
 	name = permission.FoldHeader(name)
 	hop := []string{
-		"host", "connection", "contentlength", "transferencoding", "te", "trailer", "upgrade", "keepalive", "expect", "http2settings",
+		"host", "connection", "contentlength", "transferencoding", "te", "trailer", "upgrade", "keepalive", "expect",
+		"http2settings",
 	}
 	// CGI turns Proxy into HTTP_PROXY (CVE-2016-5385).
 	return slices.Contains(hop, name) || strings.HasPrefix(name, "proxy")

@@ -96,7 +96,8 @@ func (p *effective) ruleText(asked, given candidate, l *location, method string)
 	case given.rule == nil:
 		return fmt.Sprintf("no grant covers %s", what)
 	}
-	return fmt.Sprintf("the grant%s covers %s, but not %s", at(p.grants[given.index].Origin), what, given.gap.text(l, method))
+	return fmt.Sprintf("the grant%s covers %s, but not %s", at(p.grants[given.index].Origin), what,
+		given.gap.text(l, method))
 }
 
 // hostText returns the host, if it is short enough for a sentence.

@@ -10,7 +10,8 @@ import (
 // isRedirect reports whether a response is a redirect to follow.
 func isRedirect(answer *http.Response) bool {
 	switch answer.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		return answer.Header.Get("Location") != ""
 	}
 	return false

@@ -50,7 +50,8 @@ func (f *inFlight) enter(e *exchange) *hostfuncs.Error {
 		return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrUnavailable, Message: f.closed}
 	}
 	if len(f.running) >= maxClientInFlight {
-		return limit("http_in_flight", maxClientInFlight, fmt.Sprintf("%d requests of this tool are in flight", maxClientInFlight))
+		return limit("http_in_flight", maxClientInFlight,
+			fmt.Sprintf("%d requests of this tool are in flight", maxClientInFlight))
 	}
 	if f.running == nil {
 		f.running = map[*exchange]struct{}{}

@@ -115,7 +115,8 @@ func (d *decider) granted(outcome permission.Outcome) ([]grant, error) {
 		for _, o := range permit.Rule.(*rule).origins {
 			if owner, twice := owners[o]; twice {
 				return nil, &Error{Name: grant.Name, Origin: grant.Origin, Kind: ErrGrant,
-					Message: fmt.Sprintf("granted for %s already, by %s; keep one of the two", o, cmp.Or(owner.Origin, permission.Operator))}
+					Message: fmt.Sprintf("granted for %s already, by %s; keep one of the two", o,
+						cmp.Or(owner.Origin, permission.Operator))}
 			}
 			owners[o] = grant
 		}
@@ -133,10 +134,12 @@ func (d *decider) explainAbsence(request request, v *verdict) {
 			continue
 		}
 		if grant.host != request.host {
-			v.refuse(fmt.Sprintf("%s grants it only for %s", cmp.Or(grant.Origin, permission.Operator), grant.host), "no grant gives the secret for "+request.Host)
+			v.refuse(fmt.Sprintf("%s grants it only for %s", cmp.Or(grant.Origin, permission.Operator), grant.host),
+				"no grant gives the secret for "+request.Host)
 			continue
 		}
-		v.refuse(fmt.Sprintf("%s grants it only in %s", cmp.Or(grant.Origin, permission.Operator), describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
+		v.refuse(fmt.Sprintf("%s grants it only in %s", cmp.Or(grant.Origin, permission.Operator),
+			describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
 		return
 	}
 }
@@ -170,7 +173,8 @@ func (d *decider) bind(request request, grants []grant, v *verdict) error {
 		v.refuse(strings.Join(notes, "; "), "the secret is granted but has no value that can be used here")
 		return nil
 	}
-	v.decision.Effective = fmt.Sprintf("%s in %s for %s", request.Name, describePlace(request.Place), strings.Join(effective, ", "))
+	v.decision.Effective = fmt.Sprintf("%s in %s for %s", request.Name, describePlace(request.Place),
+		strings.Join(effective, ", "))
 	v.decision.Reason = strings.Join(append([]string{"granted"}, notes...), "; ")
 	v.rule = "the secret is sent only to " + strings.Join(effective, ", ")
 	return nil
@@ -263,7 +267,8 @@ func (s *Set) allowRequest(name string) tool.Allow {
 // allowGrant returns the grant that would allow a request. Its schemes and ports are those of the
 // manifest's network request for the host.
 func (d *decider) allowGrant(request request) tool.Allow {
-	grant := manifests.SecretGrant{Name: request.Name, From: manifests.SecretSource{Env: request.Name}, Host: request.host.String()}
+	grant := manifests.SecretGrant{Name: request.Name, From: manifests.SecretSource{Env: request.Name},
+		Host: request.host.String()}
 	if grant.Host == "" {
 		return tool.Allow{}
 	}

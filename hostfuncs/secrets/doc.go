@@ -1,6 +1,8 @@
 // Package secrets injects the operator's secrets into the requests that may carry them, and masks them in responses.
 //
-//	set, err := secrets.New(secrets.Options{Tool: "web_search", Requests: requests, Grants: grants, LookupEnv: os.LookupEnv})
+//	set, err := secrets.New(secrets.Options{
+//		Tool: "web_search", Requests: requests, Grants: grants, LookupEnv: os.LookupEnv,
+//	})
 //	body, err = set.Inject(request, body)
 //	answer = set.Mask(answer)
 //

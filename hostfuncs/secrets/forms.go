@@ -43,7 +43,8 @@ type needle struct {
 }
 
 func newForms() []form {
-	return []form{{reader: plain{}}, {reader: escapes{'%', percent}}, {reader: escapes{'\\', jsonEscape}}, {reader: newBase64()}, {reader: newHexadecimal()}}
+	return []form{{reader: plain{}}, {reader: escapes{'%', percent}}, {reader: escapes{'\\', jsonEscape}},
+		{reader: newBase64()}, {reader: newHexadecimal()}}
 }
 
 // add adds the needles for a value.
@@ -222,7 +223,8 @@ func newAlphabet(bits int, characters, separators string, encode func(value []by
 const whiteSpace = " \t\r\n"
 
 func newBase64() *alphabet {
-	a := newAlphabet(6, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", whiteSpace, base64.RawStdEncoding.EncodeToString)
+	a := newAlphabet(6, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", whiteSpace,
+		base64.RawStdEncoding.EncodeToString)
 	a.characters['-'], a.characters['_'] = '+', '/'
 	return a
 }

@@ -38,7 +38,9 @@ func newMasker(secrets []*binding) (*masker, error) {
 	}
 	for _, b := range secrets {
 		if s := newSearch(m, never); len(s.find([]byte(placeholder(b.name)))) > 0 {
-			return nil, &Error{Name: b.name, Kind: ErrValue, Message: "a value is part of the placeholder that replaces it; use another value or name"}
+			return nil,
+				&Error{Name: b.name, Kind: ErrValue,
+					Message: "a value is part of the placeholder that replaces it; use another value or name"}
 		}
 	}
 	return m, nil

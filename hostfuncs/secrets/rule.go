@@ -125,7 +125,8 @@ func (g grant) statement() permission.Statement {
 // mistake of the operator.
 func readGrant(granted manifests.SecretGrant) (grant, error) {
 	refuse := func(format string, values ...any) (grant, error) {
-		return grant{}, &Error{Name: granted.Name, Origin: granted.Origin, Kind: ErrGrant, Message: fmt.Sprintf(format, values...)}
+		return grant{},
+			&Error{Name: granted.Name, Origin: granted.Origin, Kind: ErrGrant, Message: fmt.Sprintf(format, values...)}
 	}
 	from := granted.From
 	sources := 0
@@ -171,7 +172,8 @@ func canonical(place manifests.SecretPlace) manifests.SecretPlace {
 // one request cannot hold both.
 func collide(a, b manifests.SecretPlace) bool {
 	same := func(a, b string, fold func(string) string) bool { return a != "" && fold(a) == fold(b) }
-	return same(a.Header, b.Header, permission.FoldHeader) || same(a.Query, b.Query, permission.FoldName) || same(a.Body, b.Body, permission.FoldName)
+	return same(a.Header, b.Header, permission.FoldHeader) || same(a.Query, b.Query, permission.FoldName) ||
+		same(a.Body, b.Body, permission.FoldName)
 }
 
 // describePlace describes a place in a request.

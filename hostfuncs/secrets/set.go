@@ -118,7 +118,8 @@ func New(options Options) (*Set, error) {
 		return nil, err
 	}
 	held := contents{d.bindings, masker, newPlaces()}
-	return &Set{tool: options.Tool, requests: d.requests, decisions: d.decisions, given: d.given, open: func() contents { return held }}, nil
+	return &Set{tool: options.Tool, requests: d.requests, decisions: d.decisions, given: d.given,
+		open: func() contents { return held }}, nil
 }
 
 // held returns the values. It is empty if the set is nil or was not created by New.
@@ -269,7 +270,9 @@ func checkValue(grant manifests.SecretGrant, place manifests.SecretPlace, value 
 	case place.Header != "" && strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }):
 		problem = "the value goes into a header and is not ASCII"
 	case len(value) < minValue && !grant.Force:
-		problem = fmt.Sprintf("the value is shorter than %d bytes, so responses cannot be masked for it; use a longer one, or say force: true in the grant", minValue)
+		problem = fmt.Sprintf(
+			"the value is shorter than %d bytes, so responses cannot be masked for it; use a longer one, or say force: true "+
+				"in the grant", minValue)
 	default:
 		return nil
 	}

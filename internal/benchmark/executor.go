@@ -45,12 +45,15 @@ func (c calling) Invoke(ctx context.Context, invocation tool.Invocation) (tool.O
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	made, err := invocation.Host.Call(ctx, tool.Call{Type: "function", Function: tool.Function{Name: c.called, Arguments: string(arguments)}})
+	made, err := invocation.Host.Call(ctx,
+		tool.Call{Type: "function", Function: tool.Function{Name: c.called, Arguments: string(arguments)}})
 	return tool.Outcome{Result: made.Result}, err
 }
 
 // measureExecutor measures the executor's overhead per call.
-func measureExecutor(ctx context.Context, in input, what ExecutorCall, each time.Duration) (measured Executor, err error) {
+func measureExecutor(
+	ctx context.Context, in input, what ExecutorCall, each time.Duration,
+) (measured Executor, err error) {
 	tools := registry.New()
 	defer func() { err = errors.Join(err, tools.Close(ctx)) }()
 	name, err := registerInstants(tools, what)
@@ -58,7 +61,8 @@ func measureExecutor(ctx context.Context, in input, what ExecutorCall, each time
 		return Executor{}, err
 	}
 	unlimited := executor.Rate{Unlimited: true}
-	run, err := executor.New(tools, executor.Options{Rates: executor.Rates{All: unlimited, PerTenant: unlimited, PerTool: unlimited}})
+	run, err := executor.New(tools,
+		executor.Options{Rates: executor.Rates{All: unlimited, PerTenant: unlimited, PerTool: unlimited}})
 	if err != nil {
 		return Executor{}, err
 	}
@@ -66,7 +70,8 @@ func measureExecutor(ctx context.Context, in input, what ExecutorCall, each time
 	if err != nil {
 		return Executor{}, err
 	}
-	call := tool.Call{ID: "call_1", Type: "function", Function: tool.Function{Name: name, Arguments: string(in.expected.Input)}}
+	call := tool.Call{ID: "call_1", Type: "function",
+		Function: tool.Function{Name: name, Arguments: string(in.expected.Input)}}
 	batch := executor.Batch{Session: session, Calls: []tool.Call{call}}
 	var took []time.Duration
 	for end := time.Now().Add(each); len(took) == 0 || time.Now().Before(end); {
@@ -107,7 +112,8 @@ func checkExecuted(report executor.Report, what ExecutorCall, first bool) error 
 	if result := record.Result; !result.Success {
 		return fmt.Errorf("benchmark: executor: %s", result.Error)
 	}
-	if reused, nested := what == ExecutorReused && !first, what == ExecutorNested; record.Cached != reused || (report.Totals.Nested == 1) != nested {
+	if reused, nested := what == ExecutorReused && !first, what == ExecutorNested; record.Cached != reused ||
+		(report.Totals.Nested == 1) != nested {
 		return fmt.Errorf("benchmark: executor: a call that should be %s is not", what)
 	}
 	return nil

@@ -64,7 +64,9 @@ func (m *measured) callUntil(ctx context.Context, in input, end time.Time) error
 }
 
 // compete measures schemes in turns, each for the given time in total, divided into rounds.
-func compete(ctx context.Context, schemes []scheme, in input, callers, rounds int, each time.Duration) (rows []Row, err error) {
+func compete(
+	ctx context.Context, schemes []scheme, in input, callers, rounds int, each time.Duration,
+) (rows []Row, err error) {
 	var contestants []*contestant
 	defer func() { err = errors.Join(err, closeAll(ctx, contestants)) }()
 	for _, s := range schemes {

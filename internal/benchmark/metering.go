@@ -30,7 +30,9 @@ type kernelRunners struct {
 }
 
 // openKernels compiles for all three concurrently, which is not measured.
-func openKernels(ctx context.Context, name string, module []byte, dir string, compiler runtime.Compiler) (*kernelRunners, error) {
+func openKernels(
+	ctx context.Context, name string, module []byte, dir string, compiler runtime.Compiler,
+) (*kernelRunners, error) {
 	command, err := newCaissonTool(filepath.Join(dir, name), kernelManifest, module, compiler)
 	if err != nil {
 		return nil, err
@@ -75,7 +77,9 @@ const meteringTurns = 2
 
 // measure compares the three ways to run one kernel. The kernel runs only once with wazero's own way
 // to stop a guest, because that takes as long as many turns of the others.
-func (k *kernelRunners) measure(ctx context.Context, language guests.Language, kernel guests.Kernel, each time.Duration) (Metering, error) {
+func (k *kernelRunners) measure(
+	ctx context.Context, language guests.Language, kernel guests.Kernel, each time.Duration,
+) (Metering, error) {
 	ctx, cancel := context.WithCancel(ctx) // a context that cannot end would cost wazero nothing
 	defer cancel()
 	plain, metered, closing := best{kernel: kernel}, best{kernel: kernel}, best{kernel: kernel}
@@ -92,7 +96,8 @@ func (k *kernelRunners) measure(ctx context.Context, language guests.Language, k
 		return Metering{}, err
 	}
 	price := metered.over(plain)
-	return Metering{Kernel: kernel.Name, Guest: language, Stop: price, Fuel: price, CloseOnContextDone: closing.over(plain)}, nil
+	return Metering{Kernel: kernel.Name, Guest: language, Stop: price, Fuel: price,
+		CloseOnContextDone: closing.over(plain)}, nil
 }
 
 // best is the shortest time that a kernel took, or 0 if it has not run.
@@ -113,7 +118,8 @@ func (b *best) take(output []byte, err error) error {
 		return fmt.Errorf("%s: %w: %q", kernel.Name, guests.ErrAnswer, output)
 	}
 	if checksum != kernel.Checksum || nanoseconds <= 0 {
-		return fmt.Errorf("%s: %w: checksum %x instead of %x in %d ns", kernel.Name, guests.ErrAnswer, checksum, kernel.Checksum, nanoseconds)
+		return fmt.Errorf("%s: %w: checksum %x instead of %x in %d ns", kernel.Name, guests.ErrAnswer, checksum,
+			kernel.Checksum, nanoseconds)
 	}
 	if b.nanoseconds == 0 || nanoseconds < b.nanoseconds {
 		b.nanoseconds = nanoseconds

@@ -45,8 +45,10 @@ const scriptPrints = "2\n"
 
 func scriptLanguages() []scriptLanguage {
 	return []scriptLanguage{
-		{modules.Python, ".py", "python3", "import sys; print(sys.executable, end='')", []string{"-I", "-c"}, "print(1+1)", "execute_python"},
-		{modules.JavaScript, ".mjs", "node", "process.stdout.write(process.execPath)", []string{"-e"}, "console.log(1+1)", "execute_javascript"},
+		{modules.Python, ".py", "python3", "import sys; print(sys.executable, end='')", []string{"-I", "-c"}, "print(1+1)",
+			"execute_python"},
+		{modules.JavaScript, ".mjs", "node", "process.stdout.write(process.execPath)", []string{"-e"}, "console.log(1+1)",
+			"execute_javascript"},
 	}
 }
 
@@ -86,7 +88,8 @@ func (b *bench) scriptsIn(ctx context.Context, language scriptLanguage) (err err
 	}
 	wanted, found := interpreter.For(string(language.name))
 	if !found || b.Interpreters == "" || !b.Interpreters.Has(wanted) {
-		b.leaveOut("scripts in "+string(language.name), fmt.Errorf("the interpreter is not installed; run \"caisson interpreters install %s\"", language.name))
+		b.leaveOut("scripts in "+string(language.name),
+			fmt.Errorf("the interpreter is not installed; run \"caisson interpreters install %s\"", language.name))
 		return nil
 	}
 	var loaded *scriptTools
@@ -181,7 +184,8 @@ func (b *bench) openScripts(ctx context.Context, language scriptLanguage) (_ *sc
 			err = errors.Join(err, s.close(ctx))
 		}
 	}()
-	options := runtime.Options{CacheDir: filepath.Join(b.dir, "scripts"), Compiler: b.Compiler, Interpreters: string(b.Interpreters), Running: 1 << 10}
+	options := runtime.Options{CacheDir: filepath.Join(b.dir, "scripts"), Compiler: b.Compiler,
+		Interpreters: string(b.Interpreters), Running: 1 << 10}
 	if s.runtime, err = runtime.New(ctx, options); err != nil {
 		return nil, err
 	}
@@ -196,7 +200,8 @@ func (b *bench) openScripts(ctx context.Context, language scriptLanguage) (_ *sc
 		return nil, err
 	}
 	unlimited := executor.Rate{Unlimited: true}
-	s.executor, err = executor.New(s.registry, executor.Options{Rates: executor.Rates{All: unlimited, PerTenant: unlimited, PerTool: unlimited}})
+	s.executor, err = executor.New(s.registry,
+		executor.Options{Rates: executor.Rates{All: unlimited, PerTenant: unlimited, PerTool: unlimited}})
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +235,8 @@ func (s *scriptTools) loadEcho(ctx context.Context, folder string) (*caissonSess
 		return nil, fmt.Errorf("benchmark: %w", err)
 	}
 	manifest := filepath.Join(folder, scriptEcho+".yaml")
-	for name, content := range map[string][]byte{filepath.Join(folder, file): script, manifest: fmt.Appendf(nil, echoManifest, file)} {
+	for name, content := range map[string][]byte{filepath.Join(folder, file): script,
+		manifest: fmt.Appendf(nil, echoManifest, file)} {
 		if err := os.WriteFile(name, content, 0o600); err != nil {
 			return nil, fmt.Errorf("benchmark: %w", err)
 		}
@@ -329,7 +335,8 @@ func (s *scriptTools) throughExecutor(ctx context.Context) (scriptAnswer, error)
 	if err != nil {
 		return scriptAnswer{}, err
 	}
-	call := tool.Call{ID: "call_1", Type: "function", Function: tool.Function{Name: s.language.execute, Arguments: arguments}}
+	call := tool.Call{ID: "call_1", Type: "function",
+		Function: tool.Function{Name: s.language.execute, Arguments: arguments}}
 	report, err := s.executor.Execute(ctx, executor.Batch{Session: s.session, Calls: []tool.Call{call}})
 	if err != nil {
 		return scriptAnswer{}, err
@@ -370,7 +377,9 @@ func competeScripts(ctx context.Context, ways []scriptWay, callers, rounds int, 
 }
 
 // turn lets callers call concurrently until the time is over, each at least once.
-func (w scriptWay) turn(ctx context.Context, callers int, duration time.Duration) (took []time.Duration, lasted time.Duration, err error) {
+func (w scriptWay) turn(
+	ctx context.Context, callers int, duration time.Duration,
+) (took []time.Duration, lasted time.Duration, err error) {
 	goruntime.GC() // of the previous turn's garbage
 	each := make([][]time.Duration, callers)
 	numbers := make([]int, callers)

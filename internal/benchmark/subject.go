@@ -97,7 +97,8 @@ func (s *subject) contenders(dir string) []contender {
 		found = append(found, contender{CaissonPlugin, s.plugged, filepath.Join(dir, "caisson")})
 	}
 	if s.plugin != nil {
-		found = append(found, contender{ExtismReused, extismPlugin{module: s.plugin, reused: true}, filepath.Join(dir, "extism")})
+		found = append(found,
+			contender{ExtismReused, extismPlugin{module: s.plugin, reused: true}, filepath.Join(dir, "extism")})
 	}
 	found = append(found, contender{name: Native, backend: callFunc(callNative)})
 	if s.program != "" {
@@ -119,7 +120,9 @@ func (s *subject) openAll(ctx context.Context, dir string) (schemes []scheme, er
 }
 
 // newSubject gets the modules of a guest. For Go, this needs a toolchain and a checkout.
-func newSubject(ctx context.Context, language guests.Language, dir string, compiler runtime.Compiler) (*subject, error) {
+func newSubject(
+	ctx context.Context, language guests.Language, dir string, compiler runtime.Compiler,
+) (*subject, error) {
 	command, err := guests.Command(ctx, language, dir)
 	if errors.Is(err, guests.ErrNoGuest) {
 		return &subject{language: language}, nil
@@ -127,7 +130,8 @@ func newSubject(ctx context.Context, language guests.Language, dir string, compi
 	if err != nil {
 		return nil, err
 	}
-	ours, err := newCaissonTool(filepath.Join(dir, "tool-"+string(language)), manifestOf(language, modules.ABIWASI), command, compiler)
+	ours, err := newCaissonTool(filepath.Join(dir, "tool-"+string(language)), manifestOf(language, modules.ABIWASI),
+		command, compiler)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +144,8 @@ func (s *subject) plug(ctx context.Context, dir string, compiler runtime.Compile
 	if err != nil {
 		return err
 	}
-	plugged, err := newCaissonTool(filepath.Join(dir, "plugin-"+string(s.language)), manifestOf(s.language, modules.ABIExtism), plugin, compiler)
+	plugged, err := newCaissonTool(filepath.Join(dir, "plugin-"+string(s.language)),
+		manifestOf(s.language, modules.ABIExtism), plugin, compiler)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,8 @@ func (r *Report) Text() string {
 		r.Machine.OS, r.Machine.Arch, r.Machine.Processors, r.Machine.Go)
 	r.rowTables(&b)
 	r.pluginTable(&b)
-	meteringTable(&b, "Metering, × plain wazero (WithCloseOnContextDone is wazero's own way to stop a guest)", r.Metering, tunedBar)
+	meteringTable(&b, "Metering, × plain wazero (WithCloseOnContextDone is wazero's own way to stop a guest)", r.Metering,
+		tunedBar)
 	meteringTable(&b, "Metering of kernels that it was not tuned on, × plain wazero", r.MeteringUntuned, untunedBar)
 	meteringTable(&b, "Metering of kernels that recurse, × plain wazero", r.MeteringRecursive, recursiveBar)
 	r.executorTable(&b)
@@ -109,7 +110,8 @@ func (r *Report) pluginTable(b *strings.Builder) {
 // and callers: nil where that scheme was left out.
 func (r *Report) meanRatio(row Row, scheme Scheme) *float64 {
 	for _, other := range r.Rows {
-		if other.Guest == row.Guest && other.Payload == row.Payload && other.Callers == row.Callers && other.Scheme == scheme {
+		if other.Guest == row.Guest && other.Payload == row.Payload && other.Callers == row.Callers &&
+			other.Scheme == scheme {
 			ratio := other.CallsPerSecond / row.CallsPerSecond
 			return &ratio
 		}
@@ -178,7 +180,8 @@ func scriptTable(b *strings.Builder, language modules.Language, rows []Script) {
 		if row.Scheme == ScriptExecutor {
 			most = fmt.Sprintf("%.2f", scriptBar)
 		}
-		cells := []string{string(row.Scheme), number(row.P50), number(row.P99), quotient(row.Native), most, number(row.CallsPerSecond)}
+		cells := []string{string(row.Scheme), number(row.P50), number(row.P99), quotient(row.Native), most,
+			number(row.CallsPerSecond)}
 		for _, other := range rows {
 			if other.Scheme == row.Scheme && other.Callers == several && several != first {
 				cells = append(cells, number(other.CallsPerSecond), number(other.P99))

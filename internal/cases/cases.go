@@ -45,7 +45,9 @@ type Workspace struct {
 
 // Open makes a workspace in dir, an empty directory, in which each directory that the tool requests
 // gets one of its own. Nothing else but context values is granted.
-func Open(ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test manifests.Test, dir string) (*Workspace, error) {
+func Open(
+	ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test manifests.Test, dir string,
+) (*Workspace, error) {
 	w := &Workspace{name: m.Name, dirs: map[string]string{}}
 	// Whoever runs the tests has approved of what is destructive, too.
 	grants := manifests.Grants{Context: manifests.GrantContext(m.Context...), Approved: []manifests.Binding{{}}}
@@ -55,7 +57,8 @@ func Open(ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test 
 			return nil, fmt.Errorf("cases: %w", err)
 		}
 		w.dirs[request.Path.String()] = host
-		grants.Files = append(grants.Files, manifests.FileGrant{Path: request.Path, Host: permission.NewHostTemplate(host), Access: request.Access})
+		grants.Files = append(grants.Files,
+			manifests.FileGrant{Path: request.Path, Host: permission.NewHostTemplate(host), Access: request.Access})
 	}
 	if err := w.write(test.Files); err != nil {
 		return nil, fmt.Errorf("cases: %w", err)
@@ -77,7 +80,8 @@ func Open(ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test 
 
 // Call makes one call of the tool.
 func (w *Workspace) Call(ctx context.Context, arguments json.RawMessage) (tool.Record, error) {
-	call := tool.Call{ID: "test", Type: tool.FunctionCall, Function: tool.Function{Name: w.name, Arguments: string(arguments)}}
+	call := tool.Call{ID: "test", Type: tool.FunctionCall,
+		Function: tool.Function{Name: w.name, Arguments: string(arguments)}}
 	report, err := w.executor.Execute(ctx, executor.Batch{Session: w.session, Calls: []tool.Call{call}})
 	if err != nil {
 		return tool.Record{}, err

@@ -86,7 +86,8 @@ func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Prob
 		warnings = append(warnings, m.Problem("behavior.snapshot", repeatedSeed,
 			"the module links "+strings.Join(info.SeededGenerators, ", ")+
 				"; its numbers repeat in calls that resume from a snapshot, if it is seeded before the program reads its input",
-			"use a generator that is seeded after the input is read, as SNAPSHOTS.md shows for each language; or write snapshot: off"))
+			"use a generator that is seeded after the input is read, as SNAPSHOTS.md shows for each language; or write "+
+				"snapshot: off"))
 	}
 	if len(info.HostFunctions) > 0 {
 		warnings = append(warnings, m.Problem("permissions.functions", needsProgram,
@@ -133,7 +134,9 @@ func unusable(m *manifests.Manifest) (warnings []manifests.Problem) {
 			case !alone && !parameters.Required[name] && n.Default == nil && !slices.Contains(m.Context, name):
 				warnings = append(warnings, m.Problem(key, unusableParameter,
 					fmt.Sprintf("a call without the argument %s fails, because it stands inside longer text", name),
-					fmt.Sprintf(`give it a default, list it under required, or write "{%s}" as an element of its own, which is left out then`, name)))
+					fmt.Sprintf(
+						`give it a default, list it under required, or write "{%s}" as an element of its own, which is left out then`,
+						name)))
 			}
 		}
 	}
@@ -188,7 +191,9 @@ func scripts(m *manifests.Manifest) (warnings []manifests.Problem) {
 		warnings = append(warnings, m.Problem(fmt.Sprintf("module.args[%d]", i), codeInjection,
 			fmt.Sprintf("the argument %s becomes part of the text behind %s; if that is a script, the argument can be any code",
 				params[0], option),
-			fmt.Sprintf(`pass it as an element of its own, "{%s}", which the script reads from its arguments, or on standard input`, params[0])))
+			fmt.Sprintf(
+				`pass it as an element of its own, "{%s}", which the script reads from its arguments, or on standard input`,
+				params[0])))
 	}
 	return warnings
 }

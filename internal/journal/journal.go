@@ -83,7 +83,8 @@ func (j *Journal) Undo(newest Entry) {
 func (j *Journal) Deny(denial tool.Denial, allow func() tool.Allow) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.receipts = slices.DeleteFunc(j.receipts, func(r receipt) bool { return r.denial.Value == denial.Value && r.denial.Rule == denial.Rule })
+	j.receipts = slices.DeleteFunc(j.receipts,
+		func(r receipt) bool { return r.denial.Value == denial.Value && r.denial.Rule == denial.Rule })
 	if len(j.receipts) == MaxDenials {
 		last, notes := MaxDenials-1, 0
 		for notes < MaxDenials && j.receipts[notes].denial.Note {

@@ -141,7 +141,8 @@ func (w *writer) word(s jsontext.Value, kind string) string {
 		return "true or false"
 	case "array":
 		element := w.kind(s.Get("items"))
-		if words := strings.SplitN(element, " ", 2); s.Get("items").Get("enum").Kind() == 0 && !strings.HasPrefix(element, "whole") {
+		if words := strings.SplitN(element, " ", 2); s.Get("items").Get("enum").Kind() == 0 &&
+			!strings.HasPrefix(element, "whole") {
 			element = words[0] + "s"
 		}
 		return "list of " + strings.Replace(element, "whole number", "whole numbers", 1)

@@ -76,7 +76,8 @@ func (e *expansion) add(template ArgTemplate) error {
 	var b strings.Builder
 	for i, part := range template.parts {
 		if part.param == "" {
-			if before := template.parts[:i]; i > 0 && b.Len() == 0 && strings.HasPrefix(part.literal, "-") && !before[0].dash && !e.afterDashes {
+			if before := template.parts[:i]; i > 0 && b.Len() == 0 && strings.HasPrefix(part.literal, "-") && !before[0].dash &&
+				!e.afterDashes {
 				return argError(before[0].param, "must not be empty, because what follows would become an option")
 			}
 			b.WriteString(part.literal)

@@ -93,7 +93,9 @@ func (r Rules) ForOthers(o Outcome, what string) string {
 
 // DecideNames returns the decision on each request of a kind whose rules are of type [Name], and the grant, as an
 // index, of each name in effect. missing is the reason if there is no grant, and allow returns what would allow a name.
-func (r Rules) DecideNames(missing string, allow func(name string) tool.Allow) (decisions []tool.Decision, effective map[string]int) {
+func (r Rules) DecideNames(
+	missing string, allow func(name string) tool.Allow,
+) (decisions []tool.Decision, effective map[string]int) {
 	effective = map[string]int{}
 	for i, outcome := range r.Decide() {
 		requested := r.Requests[i].(Name)

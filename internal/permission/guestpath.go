@@ -17,7 +17,8 @@ const guestPathFix = "start with /, end without one, and leave out .., //, backs
 // NewGuestPath returns a guest path for a grant made in Go. The text must be absolute and clean, and
 // every character in it visible. [GuestPath.Err] says whether it is; what takes the grant checks it.
 func NewGuestPath(text string) GuestPath {
-	valid := strings.HasPrefix(text, "/") && path.Clean(text) == text && len(text) <= maxPath && !strings.Contains(text, `\`) && isVisible(text)
+	valid := strings.HasPrefix(text, "/") && path.Clean(text) == text && len(text) <= maxPath &&
+		!strings.Contains(text, `\`) && isVisible(text)
 	return GuestPath{text, valid}
 }
 

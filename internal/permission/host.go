@@ -21,7 +21,8 @@ const everyHost = "*"
 
 const (
 	hostFix     = "write a name such as api.example.com, or an IP address, without scheme, port and path"
-	hostWildFix = "write a name such as api.example.com, *.example.com for the names below one, * for every host, or an IP address, without scheme, port and path"
+	hostWildFix = "write a name such as api.example.com, *.example.com for the names below one, * for every host, or an " +
+		"IP address, without scheme, port and path"
 )
 
 // ParseHost parses the host of a permission. Only ASCII letters are lowered, because some other characters have an

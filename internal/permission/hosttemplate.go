@@ -31,7 +31,8 @@ type HostTemplate struct {
 // element is one literal path element, or a placeholder if key is set.
 type element struct{ literal, key string }
 
-const hostTemplateFix = "write a path such as ./workspaces/{project_id}, in which an element may be a context value as a whole"
+const hostTemplateFix = "write a path such as ./workspaces/{project_id}, in which an element may be a context value " +
+	"as a whole"
 
 // NewHostTemplate returns a template for a grant made in Go. Each element of the path is literal or
 // exactly "{key}", where key is a valid name of a context value. Braces are not allowed anywhere
@@ -105,7 +106,8 @@ func readHostTemplate(text string) (t HostTemplate, problem string) {
 		braces := strings.ContainsAny(name, "{}")
 		switch {
 		case braces && !placeholder.MatchString(name):
-			return t, fmt.Sprintf("has %q, which is neither a literal path element nor one placeholder such as {project_id}", name)
+			return t,
+				fmt.Sprintf("has %q, which is neither a literal path element nor one placeholder such as {project_id}", name)
 		case braces:
 			t.rest = append(t.rest, element{key: name[1 : len(name)-1]})
 		case name == ".":
@@ -267,7 +269,8 @@ func (t HostTemplate) Covers(other HostTemplate) bool {
 			}
 			continue
 		}
-		if earlier, again := taken[e.key]; again && earlier != theirs[i] || theirs[i].key == "" && elementProblem(theirs[i].literal) != "" {
+		if earlier, again := taken[e.key]; again && earlier != theirs[i] ||
+			theirs[i].key == "" && elementProblem(theirs[i].literal) != "" {
 			return false
 		}
 		taken[e.key] = theirs[i]

@@ -87,7 +87,8 @@ var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
 
 func isAmbiguous(decoded, escaped string) bool {
 	escaped = strings.ToLower(escaped)
-	if strings.Contains(decoded, "//") || strings.Contains(decoded, `\`) || strings.Contains(escaped, "%2f") || escape.MatchString(decoded) {
+	if strings.Contains(decoded, "//") || strings.Contains(decoded, `\`) || strings.Contains(escaped, "%2f") ||
+		escape.MatchString(decoded) {
 		return true
 	}
 	for segment := range strings.SplitSeq(decoded, "/") {

@@ -39,7 +39,8 @@ var committed embed.FS
 // downloads if it is missing.
 func Module(ctx context.Context, language Language, dir string) ([]byte, error) {
 	name, known := map[Language]string{
-		C: "c/plugin.wasm", Rust: "rust/plugin.wasm", RustWASI: "rust/wasi.wasm", AssemblyScript: "assemblyscript/plugin.wasm",
+		C: "c/plugin.wasm", Rust: "rust/plugin.wasm", RustWASI: "rust/wasi.wasm",
+		AssemblyScript: "assemblyscript/plugin.wasm",
 	}[language]
 	switch {
 	case known:
@@ -52,7 +53,8 @@ func Module(ctx context.Context, language Language, dir string) ([]byte, error) 
 		return nil, err
 	}
 	output := filepath.Join(dir, "plugin.wasm")
-	if err := guests.Build(ctx, filepath.Join(root, "internal", "plugins", "go"), ".", output, "-buildmode=c-shared"); err != nil {
+	if err := guests.Build(ctx, filepath.Join(root, "internal", "plugins", "go"), ".", output,
+		"-buildmode=c-shared"); err != nil {
 		return nil, err
 	}
 	module, err := os.ReadFile(output)

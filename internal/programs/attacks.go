@@ -44,17 +44,22 @@ func WayBackAttacks() []Attack {
 		{"no leaves", attackOf(descending(call(attackFirst), loads))},
 		{"two functions", attackOf(descending(call(attackSecond), loads), descending(call(attackFirst), loads))},
 		{"behind an early return", attackOf(&Function{Body: slices.Concat(code{returnIfNoneLeft()}, callsDown, loads)})},
-		{"between two calls", attackOf(descending(call(attackFirst), slices.Concat(fewer, descending(call(attackFirst), fewer).Body)))},
+		{"between two calls",
+			attackOf(descending(call(attackFirst), slices.Concat(fewer, descending(call(attackFirst), fewer).Body)))},
 		{"through a table", attackOf(descending(indirect(0), loads))},
 		{"leaves through a table", attackOf(descending(call(attackFirst), leafCallsOf(indirect(1))), attackLeaf())},
-		{"leaves of a library", attackOfDepth(linkedDepth, descending(call(attackFirst), leafCallsOf(call(attackImport)))).with("a", leafLibrary())},
-		{"in a library", attackOf().with("a", attackOfDepth(linkedDepth, descending(call(attackFirst), leafCallsOf(call(attackSecond))), attackLeaf()))},
+		{"leaves of a library",
+			attackOfDepth(linkedDepth, descending(call(attackFirst), leafCallsOf(call(attackImport)))).with("a", leafLibrary())},
+		{"in a library",
+			attackOf().with("a",
+				attackOfDepth(linkedDepth, descending(call(attackFirst), leafCallsOf(call(attackSecond))), attackLeaf()))},
 	}
 }
 
 // RowAttack returns a program that calls leaves one after another, without a loop.
 func RowAttack() Attack {
-	return Attack{"leaves in a row", attackOf(&Function{Body: slices.Repeat(code{call(attackSecond)}, 65_000)}, attackLeaf())}
+	return Attack{"leaves in a row",
+		attackOf(&Function{Body: slices.Repeat(code{call(attackSecond)}, 65_000)}, attackLeaf())}
 }
 
 // LibraryAttacks returns programs of which the libraries do the work. Each loop does little of its own.
@@ -143,7 +148,8 @@ func PaidAttacks() []Attack {
 	deep := func(again *Node) *Function {
 		left := node(i32GtS, with(globalGet, attackLeft), number(0))
 		down := code{with(globalSet, attackLeft, decrement(globalGet, attackLeft)), again}
-		return &Function{Body: code{either(node(i32Eqz, with(globalGet, attackLeft)), observe), either(left, append(down, work...)...)}}
+		return &Function{Body: code{either(node(i32Eqz, with(globalGet, attackLeft)), observe),
+			either(left, append(down, work...)...)}}
 	}
 	var chain []*Function
 	for n := range functions {

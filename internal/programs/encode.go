@@ -26,7 +26,8 @@ func (p *Program) Module() ([]byte, error) {
 	add(1, vector(e.types, func(encoded []byte) []byte { return encoded }))
 	add(2, imports)
 	add(3, functions)
-	add(4, []byte{2, byte(funcref), 1}, unsigned(len(p.Slots)), unsigned(len(p.Slots)), []byte{byte(funcref), 1, spareElements, mostSpare})
+	add(4, []byte{2, byte(funcref), 1}, unsigned(len(p.Slots)), unsigned(len(p.Slots)),
+		[]byte{byte(funcref), 1, spareElements, mostSpare})
 	add(5, []byte{1, 1}, unsigned(p.Pages), unsigned(p.MostPages))
 	add(6, vector(p.Globals, func(g Global) []byte {
 		return append([]byte{byte(g.Type), 1}, initial(g.Type, g.Value)...)

@@ -22,9 +22,10 @@ func Endless(seed uint64) *Program { return endless(seed, false) }
 func EndlessCommand(seed uint64) *Program { return endless(seed, true) }
 
 func endless(seed uint64, wasi bool) *Program {
-	p, _ := first(seed, func(g *generator) *Program { g.wasi = wasi; return g.neverEnding() }, func(o Outcome, err error) bool {
-		return o.Endless && errors.Is(err, errLong)
-	})
+	p, _ := first(seed, func(g *generator) *Program { g.wasi = wasi; return g.neverEnding() },
+		func(o Outcome, err error) bool {
+			return o.Endless && errors.Is(err, errLong)
+		})
 	return p
 }
 
@@ -65,7 +66,8 @@ type generator struct {
 	// more calls of functions not before the caller are allowed.
 	zero, one, recursions int
 	plain                 []int // the globals to read and write
-	link                  int   // the global with the address of a word that holds such an address; negative if there are none
+	// the global with the address of a word that holds such an address; negative if there are none
+	link int
 }
 
 func newGenerator(seed, attempt uint64) *generator {

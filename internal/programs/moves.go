@@ -20,7 +20,8 @@ type moves struct {
 // costsOf returns the costs of a function's blocks and loops, where a path comes to them from the code before, and what
 // instructions cost beyond one unit because others are executed in their place.
 func costsOf(f *Function) map[*Node]int64 {
-	m := &moves{locals: len(f.Type.Params) + len(f.Locals), live: true, branched: map[*Node]bool{}, costs: map[*Node]int64{}}
+	m := &moves{locals: len(f.Type.Params) + len(f.Locals), live: true, branched: map[*Node]bool{},
+		costs: map[*Node]int64{}}
 	r := replacements{masked: map[int64]bool{}, costs: m.costs}
 	r.walk(f.Body)
 	if r.selects {

@@ -78,7 +78,8 @@ var (
 )
 
 func unary(name string, code byte, param, result Type, eval func(uint64) uint64) *Op {
-	return &Op{name: name, code: []byte{code}, params: []Type{param}, result: result, eval: func(v []uint64) uint64 { return eval(v[0]) }}
+	return &Op{name: name, code: []byte{code}, params: []Type{param}, result: result,
+		eval: func(v []uint64) uint64 { return eval(v[0]) }}
 }
 
 func binary32(name string, code byte, eval func(a, b uint32) uint32) *Op {

@@ -62,11 +62,13 @@ func (w *writer) recursive(left, next int, straight bool) code {
 	}
 	switch {
 	case w.chance(20): // it returns early
-		nodes = append(nodes, either(node(i32Eqz, with(globalGet, left)), append(w.expressions(s.Results), node(returnOp))...))
+		nodes = append(nodes,
+			either(node(i32Eqz, with(globalGet, left)), append(w.expressions(s.Results), node(returnOp))...))
 		nodes = append(nodes, descend()...)
 	case w.chance(10): // it calls in a loop
 		counter, n := w.local(I32), node(loopOp)
-		n.Body = append(w.inside(scope{n, nil, counter}, func() code { return code{ifAllowed()} }), jumpTo(brIfOp, n, counted(counter)))
+		n.Body = append(w.inside(scope{n, nil, counter}, func() code { return code{ifAllowed()} }),
+			jumpTo(brIfOp, n, counted(counter)))
 		nodes = append(nodes, with(localSet, counter, number(1+w.r.IntN(3))), n)
 	default:
 		nodes = append(nodes, ifAllowed())

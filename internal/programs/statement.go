@@ -141,7 +141,8 @@ func (w *writer) looping() code {
 
 func branchesTo(nodes code, target *Node) bool {
 	return slices.ContainsFunc(nodes, func(n *Node) bool {
-		return slices.Contains(n.Targets, target) || branchesTo(n.Args, target) || branchesTo(n.Body, target) || branchesTo(n.Else, target)
+		return slices.Contains(n.Targets, target) || branchesTo(n.Args, target) || branchesTo(n.Body, target) ||
+			branchesTo(n.Else, target)
 	})
 }
 

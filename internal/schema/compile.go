@@ -155,9 +155,13 @@ func (c *compiler) misplaced(keywords jsontext.Value, at place) {
 	}
 	for key, value := range keywords.Members() {
 		keyword := key.String()
-		isSchema := value.Kind() == jsontext.Object && (named(value.Get("type")) || value.Get("enum").Kind() == jsontext.Array)
-		if kindOf(keyword) == unknown && !strings.HasPrefix(keyword, "x-") && (isSchema || onlyTypes) && misspelt(keyword) == "" {
-			c.problem(at.key(keyword).path, "unknown keyword; write a member of the object under properties, as {type: object, properties: {%s: …}}", tool.Shown(keyword, 64))
+		isSchema := value.Kind() == jsontext.Object &&
+			(named(value.Get("type")) || value.Get("enum").Kind() == jsontext.Array)
+		if kindOf(keyword) == unknown && !strings.HasPrefix(keyword, "x-") && (isSchema || onlyTypes) &&
+			misspelt(keyword) == "" {
+			c.problem(at.key(keyword).path,
+				"unknown keyword; write a member of the object under properties, as {type: object, properties: {%s: …}}",
+				tool.Shown(keyword, 64))
 		}
 	}
 }
@@ -357,7 +361,9 @@ func (c *compiler) constants(n *Node, keyword string, v jsontext.Value, at place
 	add := func(constant jsontext.Value, path string) {
 		text, complete := canonical(new(meter), constant, maxConstantBytes)
 		if !complete {
-			c.problem(path, "the value is over the limit of %d bytes; bound it with other keywords, such as maxLength or properties", maxConstantBytes)
+			c.problem(path,
+				"the value is over the limit of %d bytes; bound it with other keywords, such as maxLength or properties",
+				maxConstantBytes)
 		}
 		among[string(text)] = true
 		types |= TypeOf(constant.Text())
@@ -417,7 +423,8 @@ func (c *compiler) pattern(source, path string) pattern {
 		c.problem(path, "the pattern is too large; use maxLength instead of large repetitions, and few Unicode classes")
 		return pattern{}
 	} else if err != nil {
-		c.problem(path, "the pattern is not supported: %s; use Go's syntax (RE2), which has no lookahead and no backreferences", err)
+		c.problem(path,
+			"the pattern is not supported: %s; use Go's syntax (RE2), which has no lookahead and no backreferences", err)
 		return pattern{}
 	}
 	return compiled

@@ -9,7 +9,8 @@ import (
 
 // kindTypes are the types of the kinds of values.
 var kindTypes = [...]Types{
-	jsontext.Null: Null, jsontext.Bool: Boolean, jsontext.Number: Number, jsontext.String: String, jsontext.Array: Array, jsontext.Object: Object,
+	jsontext.Null: Null, jsontext.Bool: Boolean, jsontext.Number: Number, jsontext.String: String, jsontext.Array: Array,
+	jsontext.Object: Object,
 }
 
 // evaluation applies schemas to values. With a report it collects all that does not fit,
@@ -175,7 +176,8 @@ func (e *evaluation) array(n *Node, v jsontext.Value, r *report, seen *marks) bo
 	}
 	if n.unique && (fits || r != nil) {
 		if first, second, found := e.duplicates(v); found {
-			e.report(r, finding{keyword: "uniqueItems", message: fmt.Sprintf("items at index %d and %d are equal", first, second)})
+			e.report(r,
+				finding{keyword: "uniqueItems", message: fmt.Sprintf("items at index %d and %d are equal", first, second)})
 			fits = false
 		}
 	}
@@ -199,7 +201,9 @@ func (e *evaluation) contains(n *Node, v jsontext.Value, r *report, seen *marks)
 		return false
 	}
 	if n.maxContains >= 0 && count > n.maxContains {
-		e.report(r, finding{keyword: "maxContains", message: fmt.Sprintf("has too many items of the form that is limited to %d", n.maxContains)})
+		e.report(r,
+			finding{keyword: "maxContains",
+				message: fmt.Sprintf("has too many items of the form that is limited to %d", n.maxContains)})
 		return false
 	}
 	return true

@@ -139,7 +139,8 @@ func (e *evaluation) alternatives(u Union, v jsontext.Value, r *report) {
 	case len(ofRightType) == 1:
 		*r.found = append(*r.found, ofRightType[0]...)
 	default:
-		e.report(r, finding{keyword: "anyOf", message: "fits none of the allowed forms (" + strings.Join(clipList(reasons), " | ") + ")"})
+		e.report(r, finding{keyword: "anyOf", message: "fits none of the allowed forms (" +
+			strings.Join(clipList(reasons), " | ") + ")"})
 	}
 }
 

@@ -43,7 +43,8 @@ func (s *Schema) FindIntegers(ctx context.Context, value Parsed) (Integers, erro
 func parsed(ctx context.Context, value Parsed) (string, jsontext.Value, error) {
 	if doc := value.Document(); doc != nil {
 		e := doc.Extent()
-		if len(doc.Text()) <= MaxValueBytes && e.Values <= maxValues && e.Name <= maxValueNameBytes && e.Number <= maxNumberBytes && !e.Exponents {
+		if len(doc.Text()) <= MaxValueBytes && e.Values <= maxValues && e.Name <= maxValueNameBytes &&
+			e.Number <= maxNumberBytes && !e.Exponents {
 			return doc.Text(), doc.Root(), ended(ctx)
 		}
 	}
@@ -74,7 +75,9 @@ func (i Integers) InDigits() ([]byte, error) {
 		from, to := v.Span()
 		plain = append(append(plain, i.text[end:from]...), digits...)
 		if end = to; len(plain) > MaxValueBytes {
-			return nil, violationError(Violation{"", fmt.Sprintf("with its integers in digits it is over the limit of %d bytes", MaxValueBytes)})
+			return nil,
+				violationError(
+					Violation{"", fmt.Sprintf("with its integers in digits it is over the limit of %d bytes", MaxValueBytes)})
 		}
 	}
 	return append(plain, i.text[end:]...), nil

@@ -39,7 +39,10 @@ func findDraft(value jsontext.Value) (draft, string) {
 			return draft(d), ""
 		}
 	}
-	return 0, fmt.Sprintf("unsupported dialect %q; leave $schema out for draft 2020-12, or name that of 2019-09, draft-07 or draft-06", value.String())
+	return 0,
+		fmt.Sprintf(
+			"unsupported dialect %q; leave $schema out for draft 2020-12, or name that of 2019-09, draft-07 or draft-06",
+			value.String())
 }
 
 // knows reports whether a keyword means something in the draft.
@@ -47,7 +50,8 @@ func (d draft) knows(keyword string) bool {
 	switch keyword {
 	case "if", "then", "else":
 		return d >= draft7
-	case "dependentRequired", "dependentSchemas", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties",
+	case "dependentRequired", "dependentSchemas", "minContains", "maxContains", "unevaluatedItems",
+		"unevaluatedProperties",
 		"$anchor", "$recursiveRef":
 		return d >= draft2019
 	case "prefixItems", "$dynamicAnchor", "$dynamicRef":

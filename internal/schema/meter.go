@@ -36,8 +36,9 @@ const (
 
 const (
 	tooMuchWork = "the value takes too much work to check against this schema; make it smaller or simpler"
-	tooMuchAll  = "the values take too much work to check against their schemas; make fewer at a time, or simplify the schemas"
-	tooDeep     = "the value is too deeply nested to be checked against this schema"
+	tooMuchAll  = "the values take too much work to check against their schemas; make fewer at a time, or simplify the " +
+		"schemas"
+	tooDeep = "the value is too deeply nested to be checked against this schema"
 )
 
 // stopped is the panic by which a meter ends a validation: over its budget, which the message says,

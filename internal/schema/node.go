@@ -72,7 +72,8 @@ func isInteger(literal string) bool {
 
 // typesNamed are the types by the names that a schema uses.
 var typesNamed = map[string]Types{
-	"null": Null, "boolean": Boolean, "integer": Integer, "number": Number, "string": String, "array": Array, "object": Object,
+	"null": Null, "boolean": Boolean, "integer": Integer, "number": Number, "string": String, "array": Array,
+	"object": Object,
 }
 
 // typeNames are the types that a schema can name.

@@ -236,7 +236,8 @@ func (n *Node) applied() (same, inside []*Node) {
 	for _, d := range n.dependents {
 		same = append(same, d.node)
 	}
-	inside = append(slices.Clone(n.Prefix), n.Items, n.contains, n.Additional, n.names, n.unevaluatedItems, n.unevaluatedProperties)
+	inside = append(slices.Clone(n.Prefix), n.Items, n.contains, n.Additional, n.names, n.unevaluatedItems,
+		n.unevaluatedProperties)
 	for _, p := range n.Properties {
 		inside = append(inside, p)
 	}

@@ -183,7 +183,8 @@ func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontex
 		}
 		return nil
 	}
-	doc, err := jsontext.Read(ctx, text, jsontext.Limits{Depth: MaxDepth, Values: maxValues, Name: checkName, Number: checkNumber})
+	doc, err := jsontext.Read(ctx, text,
+		jsontext.Limits{Depth: MaxDepth, Values: maxValues, Name: checkName, Number: checkNumber})
 	if unread, ok := errors.AsType[*jsontext.Error](err); ok {
 		return jsontext.Value{}, describe(text, unread, maxNameBytes)
 	}

@@ -28,7 +28,9 @@ func (crate) needs() []string { return []string{"rustup", "cargo"} }
 func (c crate) version(context.Context, workshop) (string, error) { return c.number, nil }
 
 func (c crate) build(ctx context.Context, w workshop, out string) error {
-	if _, err := w.run(ctx, command{args: []string{"rustup", "toolchain", "install", rustToolchain, "--profile", "minimal", "--target", "wasm32-wasip1"}}); err != nil {
+	if _, err := w.run(ctx,
+		command{args: []string{"rustup", "toolchain", "install", rustToolchain, "--profile", "minimal", "--target",
+			"wasm32-wasip1"}}); err != nil {
 		return err
 	}
 	root, err := w.folder("cargo/"+c.name, true)
@@ -40,8 +42,10 @@ func (c crate) build(ctx context.Context, w workshop, out string) error {
 		binary = c.binary
 	}
 	_, err = w.run(ctx, command{
-		env: []string{"CARGO_TARGET_DIR=" + filepath.Join(w.dir, "cargo", "target"), "CARGO_PROFILE_RELEASE_DEBUG=0", "CARGO_PROFILE_RELEASE_STRIP=true"},
-		args: slices.Concat([]string{"cargo", "+" + rustToolchain, "install", "--quiet", "--locked", "--no-track", "--target", "wasm32-wasip1",
+		env: []string{"CARGO_TARGET_DIR=" + filepath.Join(w.dir, "cargo", "target"), "CARGO_PROFILE_RELEASE_DEBUG=0",
+			"CARGO_PROFILE_RELEASE_STRIP=true"},
+		args: slices.Concat([]string{"cargo", "+" + rustToolchain, "install", "--quiet", "--locked", "--no-track", "--target",
+			"wasm32-wasip1",
 			"--root", root, "--version", "=" + c.number, "--bin", binary}, c.features, []string{c.name}),
 	})
 	if err != nil {

@@ -41,7 +41,8 @@ func (s debianSource) build(ctx context.Context, w workshop, out string) error {
 			return err
 		}
 	}
-	c, err := w.zigCommand(ctx, s.compiler, "-target", "wasm32-wasi", "-s", "-w", "-I"+filepath.Join(w.home, "debian", s.name), "-o", out)
+	c, err := w.zigCommand(ctx, s.compiler, "-target", "wasm32-wasi", "-s", "-w",
+		"-I"+filepath.Join(w.home, "debian", s.name), "-o", out)
 	if err != nil {
 		return err
 	}
@@ -91,11 +92,14 @@ func (w workshop) aptSources(ctx context.Context) ([]string, error) {
 	}
 	lists = filepath.Dir(lists)
 	file := filepath.Join(w.dir, "apt", "sources.list")
-	apt := []string{"apt-get", "-o", "Dir::Etc::SourceList=" + file, "-o", "Dir::Etc::SourceParts=/dev/null", "-o", "Dir::State::Lists=" + lists}
+	apt := []string{"apt-get", "-o", "Dir::Etc::SourceList=" + file, "-o", "Dir::Etc::SourceParts=/dev/null", "-o",
+		"Dir::State::Lists=" + lists}
 	if _, err := os.Stat(file); err == nil {
 		return apt, nil // read earlier
 	}
-	targets, err := w.run(ctx, command{args: []string{"apt-get", "indextargets", "--format", "$(ORIGIN)|$(SITE) $(RELEASE) $(COMPONENT)", "Created-By: Packages"}})
+	targets, err := w.run(ctx,
+		command{args: []string{"apt-get", "indextargets", "--format", "$(ORIGIN)|$(SITE) $(RELEASE) $(COMPONENT)",
+			"Created-By: Packages"}})
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,8 @@ func (f npmFile) build(ctx context.Context, w workshop, out string) error {
 		}
 	}
 	installed := filepath.Join(dir, "node_modules", filepath.FromSlash(f.name), filepath.FromSlash(f.file))
-	if _, err := w.run(ctx, command{in: dir, args: []string{"npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"}}); err != nil {
+	if _, err := w.run(ctx,
+		command{in: dir, args: []string{"npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"}}); err != nil {
 		return err
 	}
 	return copyFile(installed, out)

@@ -19,11 +19,14 @@ func (p wheel) install(ctx context.Context, w workshop) (string, error) {
 		return "", err
 	}
 	requirements := filepath.Join(w.dir, "pypi", p.name+".txt")
-	if err := os.WriteFile(requirements, fmt.Appendf(nil, "%s==%s --hash=sha256:%s\n", p.name, p.number, p.sha256), 0o600); err != nil {
+	if err := os.WriteFile(requirements, fmt.Appendf(nil, "%s==%s --hash=sha256:%s\n", p.name, p.number, p.sha256),
+		0o600); err != nil {
 		return "", err
 	}
-	_, err = w.run(ctx, command{args: []string{"python3", "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--only-binary=:all:",
-		"--require-hashes", "--ignore-requires-python", "--target", dir, "--requirement", requirements}})
+	_, err = w.run(ctx,
+		command{args: []string{"python3", "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile",
+			"--only-binary=:all:",
+			"--require-hashes", "--ignore-requires-python", "--target", dir, "--requirement", requirements}})
 	return dir, err
 }
 

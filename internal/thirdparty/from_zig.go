@@ -50,7 +50,8 @@ func (p zigProgram) build(ctx context.Context, w workshop, out string) error {
 	if err := copyFile(filepath.Join(w.home, "zig", string(p)+".zig"), root); err != nil {
 		return err
 	}
-	c.args = append(c.args, "build-exe", "-target", "wasm32-wasi", "-OReleaseSmall", "--dep", "aro", "--dep", "build_options",
+	c.args = append(c.args, "build-exe", "-target", "wasm32-wasi", "-OReleaseSmall", "--dep", "aro", "--dep",
+		"build_options",
 		"-Mroot="+root, "--dep", "build_options", "-Maro="+filepath.Join(sources, "aro", "aro.zig"),
 		"-Mbuild_options="+filepath.Join(w.home, "zig", "build_options.zig"), "-femit-bin="+out)
 	_, err = w.run(ctx, c)

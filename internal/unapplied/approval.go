@@ -35,7 +35,8 @@ func (a *applied) approval(at string, approval manifests.PolicyApproval) {
 	if len(named) == 0 {
 		return
 	}
-	given := slices.DeleteFunc(named, func(m *manifests.Manifest) bool { return len(alone.For(m.Name, m.File).Approved) == 0 })
+	given := slices.DeleteFunc(named,
+		func(m *manifests.Manifest) bool { return len(alone.For(m.Name, m.File).Approved) == 0 })
 	if len(given) == 0 {
 		a.elsewhere(at, approval.Origin, approval.Source)
 		return
@@ -43,11 +44,15 @@ func (a *applied) approval(at string, approval manifests.PolicyApproval) {
 	asking := slices.DeleteFunc(given, func(m *manifests.Manifest) bool { return !m.Behavior.Destructive || !runsHere(m) })
 	switch {
 	case len(asking) == 0:
-		a.add(at, approval.Origin, "it has no effect, because none of its tools is both destructive and run here", "remove it")
-	case approval.SHA256 != "" && !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, approval.SHA256) }):
-		a.add(at+".sha256", approval.Origin, fmt.Sprintf("none of its tools has the module with sha256 %s", approval.SHA256), fixDigest)
+		a.add(at, approval.Origin, "it has no effect, because none of its tools is both destructive and run here",
+			"remove it")
+	case approval.SHA256 != "" &&
+		!slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, approval.SHA256) }):
+		a.add(at+".sha256", approval.Origin, fmt.Sprintf("none of its tools has the module with sha256 %s", approval.SHA256),
+			fixDigest)
 	case !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return !a.alwaysAsked(m) }):
-		a.add(at, approval.Origin, "it has no effect, because calls of its tools always need approval", "remove it, or the entries under ask")
+		a.add(at, approval.Origin, "it has no effect, because calls of its tools always need approval",
+			"remove it, or the entries under ask")
 	}
 }
 

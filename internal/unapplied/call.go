@@ -28,7 +28,8 @@ func (a *applied) uncalled(whom, name string, callers []*manifests.Manifest) (te
 		if name == called.Name {
 			relation = fmt.Sprintf("it has the alias %s", other)
 		}
-		return fmt.Sprintf("%s asks to call %s: %s, and the manifest asks for %s", whom, name, relation, other), "write " + other
+		return fmt.Sprintf("%s asks to call %s: %s, and the manifest asks for %s", whom, name, relation, other),
+			"write " + other
 	}
 	text = fmt.Sprintf("%s asks to call %s", whom, name)
 	if more := len(asked) - shownAsked; more > 0 {

@@ -26,14 +26,18 @@ func (a *applied) requests(at string, grant manifests.NetworkGrant, origin strin
 		asking = append(asking, m.Name)
 	}
 	if len(asking) > 0 {
-		a.add(at, cmp.Or(grant.Origin, origin), fmt.Sprintf("it gives nothing, because no tool that it applies to asks for requests such as %s", grant.NetworkPermission),
-			fmt.Sprintf("grant methods, schemes, ports and paths that its manifest requests; caisson inspect %s shows them", asking[0]))
+		a.add(at, cmp.Or(grant.Origin, origin),
+			fmt.Sprintf("it gives nothing, because no tool that it applies to asks for requests such as %s",
+				grant.NetworkPermission),
+			fmt.Sprintf("grant methods, schemes, ports and paths that its manifest requests; caisson inspect %s shows them",
+				asking[0]))
 	}
 }
 
 // meetsRequests reports whether a grant gives a tool any of the requests that it asks for.
 func meetsRequests(m *manifests.Manifest, granted manifests.NetworkPermission) (bool, error) {
-	client, err := network.New(network.Options{Tool: m.Name, Requests: m.Permissions.Network, Grants: []manifests.NetworkGrant{{NetworkPermission: granted}}})
+	client, err := network.New(network.Options{Tool: m.Name, Requests: m.Permissions.Network,
+		Grants: []manifests.NetworkGrant{{NetworkPermission: granted}}})
 	if err != nil {
 		return false, err
 	}
@@ -64,6 +68,8 @@ func (a *applied) placeholders(at string, grant manifests.FileGrant, origin stri
 		if slices.Sort(has); len(has) > 0 {
 			fix = "write one that a manifest has under context, such as {" + strings.Join(slices.Compact(has), "} or {") + "}"
 		}
-		a.add(at, cmp.Or(grant.Origin, origin), fmt.Sprintf("no tool that it applies to has the context value %s, which the folder %s needs; their calls are denied", key, grant.Host), fix)
+		a.add(at, cmp.Or(grant.Origin, origin),
+			fmt.Sprintf("no tool that it applies to has the context value %s, which the folder %s needs; their calls are denied",
+				key, grant.Host), fix)
 	}
 }

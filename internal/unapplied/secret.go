@@ -17,7 +17,8 @@ import (
 func (a *applied) secret(at string, grant manifests.SecretGrant, origin string, receivers []*manifests.Manifest) {
 	var first *unreached
 	for _, m := range receivers {
-		if !slices.ContainsFunc(m.Permissions.Secrets, func(s manifests.SecretPermission) bool { return s.Name == grant.Name && s.Host == grant.Host }) {
+		if !slices.ContainsFunc(m.Permissions.Secrets,
+			func(s manifests.SecretPermission) bool { return s.Name == grant.Name && s.Host == grant.Host }) {
 			continue
 		}
 		u := &unreached{options: a.networkOf(m), secret: grant}
@@ -71,23 +72,28 @@ func (u *unreached) reaches(options network.Options) bool {
 func (u *unreached) why() (reason, fix string) {
 	tool, origin := u.options.Tool, originOf(u.secret)
 	if u.options.NoNetwork != "" {
-		return fmt.Sprintf("the profile %s allows no network", u.options.NoNetwork), "choose another profile, or remove the secret"
+		return fmt.Sprintf("the profile %s allows no network", u.options.NoNetwork),
+			"choose another profile, or remove the secret"
 	}
 	granting := u.options
-	granting.Deny, granting.Grants = nil, []manifests.NetworkGrant{{NetworkPermission: u.any(methodsOf(u.options.Requests, nil))}}
+	granting.Deny, granting.Grants = nil,
+		[]manifests.NetworkGrant{{NetworkPermission: u.any(methodsOf(u.options.Requests, nil))}}
 	if !u.reaches(granting) {
-		return fmt.Sprintf("the manifest of %s asks for no request to %s", tool, origin), "correct the secret's host, schemes or ports"
+		return fmt.Sprintf("the manifest of %s asks for no request to %s", tool, origin),
+			"correct the secret's host, schemes or ports"
 	}
 	for i := range u.options.Deny {
 		without := u.options
 		without.Deny = slices.Delete(slices.Clone(u.options.Deny), i, i+1)
 		if u.reaches(without) {
-			return fmt.Sprintf("%s denies %s every request to %s", cmp.Or(u.options.Deny[i].Origin, "a denial"), tool, origin), "narrow the denial, or remove the secret"
+			return fmt.Sprintf("%s denies %s every request to %s", cmp.Or(u.options.Deny[i].Origin, "a denial"), tool, origin),
+				"narrow the denial, or remove the secret"
 		}
 	}
 	asking := u.options
 	asking.Deny, asking.Requests = nil, []manifests.NetworkPermission{u.any(methodsOf(nil, u.options.Grants))}
-	if undenied := (network.Options{Tool: tool, Module: u.options.Module, Requests: u.options.Requests, Grants: u.options.Grants}); u.reaches(undenied) {
+	if undenied := (network.Options{Tool: tool, Module: u.options.Module, Requests: u.options.Requests,
+		Grants: u.options.Grants}); u.reaches(undenied) {
 		return fmt.Sprintf("denials take every request to %s from %s", origin, tool), "narrow them, or remove the secret"
 	}
 	if u.reaches(asking) {
@@ -107,7 +113,8 @@ func (u *unreached) grantLine() string {
 
 // any returns the permission for every path at the secret's origin.
 func (u *unreached) any(methods []string) manifests.NetworkPermission {
-	return manifests.NetworkPermission{Host: u.secret.Host, Schemes: u.secret.Schemes, Ports: u.secret.Ports, Methods: methods}
+	return manifests.NetworkPermission{Host: u.secret.Host, Schemes: u.secret.Schemes, Ports: u.secret.Ports,
+		Methods: methods}
 }
 
 // methodsOf returns all methods of requests and grants.

@@ -23,7 +23,9 @@ type Finding struct {
 // In returns the statements in policies that have no effect on the tools under a profile, policy by
 // policy. Without tools, it returns only grants that give nothing to any tool. The function near
 // returns similar names of tools. In reads the tools' modules if statements are bound to modules.
-func In(policies []*manifests.Policy, profile manifests.Profile, tools []*manifests.Manifest, near func(name string) []string) []Finding {
+func In(
+	policies []*manifests.Policy, profile manifests.Profile, tools []*manifests.Manifest, near func(name string) []string,
+) []Finding {
 	a := &applied{policies: policies, profile: profile, tools: tools, near: near}
 	for _, policy := range policies {
 		a.asks = append(a.asks, policy.Ask...)
@@ -58,7 +60,8 @@ type applied struct {
 
 func (a *applied) policy(policy *manifests.Policy) {
 	for _, source := range policy.Context {
-		if s := (manifests.Deny{Context: source.Name}).Element(); len(a.tools) > 0 && !slices.ContainsFunc(a.tools, s.Concerns) {
+		if s := (manifests.Deny{Context: source.Name}).Element(); len(a.tools) > 0 &&
+			!slices.ContainsFunc(a.tools, s.Concerns) {
 			a.add("context."+source.Name, source.Origin, "no tool asks for "+s.About, s.Fix)
 		}
 	}
@@ -66,7 +69,8 @@ func (a *applied) policy(policy *manifests.Policy) {
 		at := fmt.Sprintf("grants[%d]", i)
 		switch {
 		case len(grant.Elements()) == 0:
-			a.add(at, grant.Origin, "the grant gives nothing", "add what its tools should get, such as files or network, or remove the grant")
+			a.add(at, grant.Origin, "the grant gives nothing",
+				"add what its tools should get, such as files or network, or remove the grant")
 		case len(a.tools) > 0:
 			a.grant(at, grant)
 		}
@@ -91,7 +95,8 @@ func (a *applied) unnamed(path, origin, pattern string) {
 
 // elsewhere adds a finding for a statement whose tools come from other sources than its own.
 func (a *applied) elsewhere(at, origin, source string) {
-	a.add(at+".source", origin, "none of its tools was loaded from the source "+source, "correct source, which starts at the policy's folder, or remove it")
+	a.add(at+".source", origin, "none of its tools was loaded from the source "+source,
+		"correct source, which starts at the policy's folder, or remove it")
 }
 
 // grant checks one grant of a policy.
@@ -189,13 +194,16 @@ func (a *applied) elements(at string, given []manifests.Element, receivers []*ma
 			a.add(at+s.Key, s.Origin, text, fix)
 		case len(asking) == 0:
 			a.add(at+s.Key, s.Origin, "no tool that it applies to asks for "+s.About, s.Fix)
-		case s.SHA256 != "" && !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, s.SHA256) }):
-			a.add(at+s.Key, s.Origin, fmt.Sprintf("no tool that asks for %s has the module with sha256 %s", s.About, s.SHA256), fixDigest)
+		case s.SHA256 != "" &&
+			!slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, s.SHA256) }):
+			a.add(at+s.Key, s.Origin, fmt.Sprintf("no tool that asks for %s has the module with sha256 %s", s.About, s.SHA256),
+				fixDigest)
 		}
 	}
 }
 
-const fixDigest = "find out who changed the module; if the change is wanted, write the digest that caisson inspect shows"
+const fixDigest = "find out who changed the module; if the change is wanted, write the digest that caisson inspect " +
+	"shows"
 
 // isModule reports whether a tool's module has the digest.
 func isModule(m *manifests.Manifest, digest string) bool { return digestOf(m) == digest }

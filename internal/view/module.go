@@ -126,7 +126,8 @@ func startingManifest(path string, found runtime.Recognised) string {
 		text += "# other functions, each for a manifest of its own: " + strings.Join(more, ", ") + "\n"
 	}
 	if len(found.Libraries) > 0 {
-		libraries := texts(found.Libraries, func(name string) string { return quotedYAML(name) + ": " + quotedYAML(name+".wasm") })
+		libraries := texts(found.Libraries,
+			func(name string) string { return quotedYAML(name) + ": " + quotedYAML(name+".wasm") })
 		text += "# it imports functions of other modules: add libraries: {" + strings.Join(libraries, ", ") +
 			"} to module, with their files\n"
 	}

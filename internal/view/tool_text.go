@@ -65,7 +65,8 @@ func (t Tool) Text(policy string) string {
 	terminal.Field(&b, "parameters", "as a model sees them:")
 	b.WriteString(indented(t.Parameters))
 	aliases := slices.Sorted(maps.Keys(t.ParameterAliases))
-	terminal.Field(&b, "also taken", texts(aliases, func(alias string) string { return alias + " for " + t.ParameterAliases[alias] })...)
+	terminal.Field(&b, "also taken",
+		texts(aliases, func(alias string) string { return alias + " for " + t.ParameterAliases[alias] })...)
 	return b.String()
 }
 

@@ -64,13 +64,15 @@ func (t *translation) readModules(list jsontext.Value) (problems []manifests.Pro
 		if list.Kind() == jsontext.Object {
 			module = "{…}"
 		}
-		problems = append(problems, t.problem("wasm", mistake.WrongType, "want a list, got "+kinds[list.Kind()], `write "wasm": [`+module+"]"))
+		problems = append(problems,
+			t.problem("wasm", mistake.WrongType, "want a list, got "+kinds[list.Kind()], `write "wasm": [`+module+"]"))
 	}
 	for i, module := range list.Elements() {
 		at := fmt.Sprintf("wasm[%d]", i)
 		t.places[at], _ = module.Span()
 		if module.Kind() != jsontext.Object {
-			problems = append(problems, t.problem(at, mistake.WrongType, "want an object, got "+kinds[module.Kind()], "write "+moduleOf(module)))
+			problems = append(problems,
+				t.problem(at, mistake.WrongType, "want an object, got "+kinds[module.Kind()], "write "+moduleOf(module)))
 			continue
 		}
 		problems = append(problems, t.members(module, at+".", knownModule)...)
@@ -119,7 +121,8 @@ func (t *translation) members(object jsontext.Value, prefix string, known []stri
 			continue
 		}
 		if same := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) }); same >= 0 {
-			problems = append(problems, t.problem(prefix+name, mistake.UnknownKey, fmt.Sprintf("unknown key %q", name), fmt.Sprintf("write it as %q", known[same])))
+			problems = append(problems, t.problem(prefix+name, mistake.UnknownKey, fmt.Sprintf("unknown key %q", name),
+				fmt.Sprintf("write it as %q", known[same])))
 			continue
 		}
 		fix := "remove it, or write a manifest of Caisson"
@@ -163,11 +166,17 @@ func (t *translation) checkSource(module jsontext.Value, at string) (problems []
 	}
 	switch {
 	case given("url"):
-		problems = append(problems, t.problem(at+".url", mistake.NotEnforced, "this version of Caisson does not download modules", "download it once, write its path instead, and pin its SHA-256 as hash"))
+		problems = append(problems,
+			t.problem(at+".url", mistake.NotEnforced, "this version of Caisson does not download modules",
+				"download it once, write its path instead, and pin its SHA-256 as hash"))
 	case given("data"):
-		problems = append(problems, t.problem(at+".data", mistake.NotEnforced, "this version of Caisson does not load modules that are written into a manifest", "write the module to a file, and its path here"))
+		problems = append(problems,
+			t.problem(at+".data", mistake.NotEnforced,
+				"this version of Caisson does not load modules that are written into a manifest",
+				"write the module to a file, and its path here"))
 	case !given("path") || module.Get("path").String() == "" && module.Get("path").Kind() == jsontext.String:
-		problems = append(problems, t.problem(at, mistake.Missing, "the module has no path", "write the path of a file, such as plugin.wasm"))
+		problems = append(problems,
+			t.problem(at, mistake.Missing, "the module has no path", "write the path of a file, such as plugin.wasm"))
 	}
 	return problems
 }
@@ -179,11 +188,14 @@ func (t *translation) mistyped(err error) error {
 		return t.refused("", mistake.Syntax, "this is no manifest of Extism: "+err.Error(), example)
 	}
 	wanted := map[reflect.Kind]string{
-		reflect.String: "a text", reflect.Slice: "a list", reflect.Map: "an object", reflect.Struct: "an object", reflect.Pointer: "an object",
-		reflect.Uint64: "a whole number from 0", reflect.Uint32: "a whole number from 0 to 4294967295", reflect.Int64: "a whole number",
+		reflect.String: "a text", reflect.Slice: "a list", reflect.Map: "an object", reflect.Struct: "an object",
+		reflect.Pointer: "an object",
+		reflect.Uint64:  "a whole number from 0", reflect.Uint32: "a whole number from 0 to 4294967295",
+		reflect.Int64: "a whole number",
 	}[wrong.Type.Kind()]
 	kind, number, _ := strings.Cut(wrong.Value, " ") // such as "number -1"
-	got := map[string]string{"string": "a text", "array": "a list", "object": "an object", "bool": "true or false", "number": "the number " + number}[kind]
+	got := map[string]string{"string": "a text", "array": "a list", "object": "an object", "bool": "true or false",
+		"number": "the number " + number}[kind]
 	if kind == "number" && number == "" {
 		got = "a number"
 	}
@@ -206,7 +218,8 @@ func (t *translation) note(key, message, fix string) {
 // problem returns a problem at a member, or at the nearest one around it.
 func (t *translation) problem(key string, kind mistake.Kind, message, fix string) manifests.Problem {
 	at := t.place(key)
-	return manifests.Problem{File: t.file, Line: at.Line, Column: at.Column, Path: key, Kind: kind, Message: message, Fix: fix}
+	return manifests.Problem{File: t.file, Line: at.Line, Column: at.Column, Path: key, Kind: kind, Message: message,
+		Fix: fix}
 }
 
 // place returns where a member is written, or the nearest one around it.

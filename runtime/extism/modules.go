@@ -46,7 +46,8 @@ func (t *translation) arrange() error {
 		m := &module{at: fmt.Sprintf("wasm[%d]", i)}
 		var ok bool
 		if m.said, ok = said.(extism.WasmFile); !ok {
-			return t.refused(m.at, mistake.NotEnforced, "this version of Caisson loads modules from files alone", "write the path of a file")
+			return t.refused(m.at, mistake.NotEnforced, "this version of Caisson loads modules from files alone",
+				"write the path of a file")
 		}
 		m.name = m.said.Name
 		isLast := i == len(t.said.Wasm)-1
@@ -57,13 +58,18 @@ func (t *translation) arrange() error {
 		case m.name == mainName && other == nil:
 			t.main = m
 		case m.name == mainName:
-			return t.refused(m.at+".name", mistake.Conflict, other.at+" is the main module already, as is the first without a name", "name each of the others as its functions are imported")
+			return t.refused(m.at+".name", mistake.Conflict, other.at+
+				" is the main module already, as is the first without a name",
+				"name each of the others as its functions are imported")
 		case m.name == "":
-			return t.refused(m.at, mistake.Missing, "the module has no name, and "+t.main.at+" is the main module already", "name it as its functions are imported")
+			return t.refused(m.at, mistake.Missing, "the module has no name, and "+t.main.at+" is the main module already",
+				"name it as its functions are imported")
 		case other != nil:
-			return t.refused(m.at+".name", mistake.DuplicateKey, fmt.Sprintf("%s is named %q, too", other.at, m.name), "name each module as its functions are imported")
+			return t.refused(m.at+".name", mistake.DuplicateKey, fmt.Sprintf("%s is named %q, too", other.at, m.name),
+				"name each module as its functions are imported")
 		case !modules.LibraryName.MatchString(m.name):
-			return t.refused(m.at+".name", mistake.InvalidValue, fmt.Sprintf("%q is no name that a library can have", m.name), "write at most 64 letters, digits, _, - and ., also where its functions are imported")
+			return t.refused(m.at+".name", mistake.InvalidValue, fmt.Sprintf("%q is no name that a library can have", m.name),
+				"write at most 64 letters, digits, _, - and ., also where its functions are imported")
 		}
 		known[m.name] = m
 		t.modules = append(t.modules, m)
@@ -120,9 +126,11 @@ func (t *translation) checkHash(m *module) error {
 	digest, at := engine.DigestOf(m.source).String(), m.at+".hash"
 	switch said, err := hex.DecodeString(m.said.Hash); {
 	case err != nil || len(said) != sha256.Size:
-		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("%q is no SHA-256; that of the module %s is %s", m.said.Hash, m.said.Path, digest), "a hash is 64 hexadecimal digits: write the module's")
+		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("%q is no SHA-256; that of the module %s is %s", m.said.Hash,
+			m.said.Path, digest), "a hash is 64 hexadecimal digits: write the module's")
 	case !strings.EqualFold(m.said.Hash, digest):
-		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %s has the SHA-256 %s, not this one", m.said.Path, digest), "find out who changed the module; if the change is wanted, write its SHA-256")
+		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %s has the SHA-256 %s, not this one", m.said.Path,
+			digest), "find out who changed the module; if the change is wanted, write its SHA-256")
 	}
 	return nil
 }
@@ -134,11 +142,13 @@ func (t *translation) checkPlace(at, path string) error {
 	local := filepath.FromSlash(path)
 	switch relative, inside := t.relative(local); {
 	case filepath.IsAbs(local) && inside:
-		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %q has an absolute path", path), fmt.Sprintf("write it relative to the manifest's folder: %q", relative))
+		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %q has an absolute path", path),
+			fmt.Sprintf("write it relative to the manifest's folder: %q", relative))
 	case filepath.IsAbs(local):
 		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %q has an absolute path", path), outside)
 	case !filepath.IsLocal(local):
-		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %q is outside of the manifest's folder", path), outside)
+		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %q is outside of the manifest's folder", path),
+			outside)
 	}
 	return nil
 }
@@ -164,11 +174,14 @@ func (t *translation) readModule(root *os.Root, m *module, most int64) ([]byte, 
 		if failed, ok := errors.AsType[*fs.PathError](err); ok {
 			err = failed.Err
 		}
-		return nil, t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %q cannot be read: %v", path, err), "write the path of a module in the manifest's folder or below it, relative to that folder")
+		return nil, t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %q cannot be read: %v", path, err),
+			"write the path of a module in the manifest's folder or below it, relative to that folder")
 	}
 	defer file.Close()
 	if info.Size() > most {
-		return nil, t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module has %d bytes, the limit of all modules together is %d", info.Size(), modules.MaxBytes), "build smaller modules")
+		return nil,
+			t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module has %d bytes, the limit of all modules together is %d",
+				info.Size(), modules.MaxBytes), "build smaller modules")
 	}
 	source, err := io.ReadAll(io.LimitReader(file, most))
 	if err != nil {
@@ -186,13 +199,18 @@ func (t *translation) functions() ([]string, error) {
 	module, err := runtime.Recognise(t.main.source)
 	functions := module.Functions
 	if err == nil && len(functions) == 0 {
-		err = fmt.Errorf("%w: it exports no function without parameters that returns nothing or a whole number", runtime.ErrModule)
+		err = fmt.Errorf("%w: it exports no function without parameters that returns nothing or a whole number",
+			runtime.ErrModule)
 	}
 	if err != nil {
 		return nil, t.refused(at, mistake.InvalidValue, err.Error(), "name an Extism plug-in")
 	}
 	if len(functions) > maxTools {
-		return nil, t.refused(at, mistake.NotEnforced, fmt.Sprintf("the module exports %d functions that could be tools, the limit is %d", len(functions), maxTools), "write manifests of Caisson for those that models need: caisson inspect "+t.main.said.Path+" prints one to start from")
+		return nil,
+			t.refused(at, mistake.NotEnforced,
+				fmt.Sprintf("the module exports %d functions that could be tools, the limit is %d", len(functions), maxTools),
+				"write manifests of Caisson for those that models need: caisson inspect "+t.main.said.Path+
+					" prints one to start from")
 	}
 	return functions, nil
 }
@@ -226,7 +244,8 @@ func (t *translation) recordModules() {
 
 // describe returns the key module of the manifest of a function's tool.
 func (t *translation) describe(function string) map[string]any {
-	m := map[string]any{"path": t.main.path(), "abi": modules.ABIExtism, "entry": function, "stdin": "{input}", "stdout": modules.StdoutText}
+	m := map[string]any{"path": t.main.path(), "abi": modules.ABIExtism, "entry": function, "stdin": "{input}",
+		"stdout": modules.StdoutText}
 	if t.digest != "" {
 		m["sha256"] = t.digest
 	}

@@ -56,7 +56,8 @@ func IsManifest(path string) bool {
 	if json.Unmarshal(bytes.TrimPrefix(source, []byte("\ufeff")), &members) != nil {
 		return false
 	}
-	isWasm := func(name string) bool { return strings.EqualFold(name, "wasm") } // as Extism reads it; Load says how to write it
+	// as Extism reads it; Load says how to write it
+	isWasm := func(name string) bool { return strings.EqualFold(name, "wasm") }
 	return slices.ContainsFunc(slices.Collect(maps.Keys(members)), isWasm) && members["schema"] == nil
 }
 

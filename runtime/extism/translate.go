@@ -34,7 +34,8 @@ type permissions struct {
 }
 
 // inputParameter is the schema of the one parameter of each tool.
-const inputParameter = `{"type": "object", "properties": {"input": {"type": "string", "description": "The plug-in's input."}}, "additionalProperties": false}`
+const inputParameter = `{"type": "object", "properties": {"input": {"type": "string", ` +
+	`"description": "The plug-in's input."}}, "additionalProperties": false}`
 
 // translate makes the manifests.
 func (t *translation) translate() (*Translated, error) {
@@ -60,7 +61,8 @@ func (t *translation) translate() (*Translated, error) {
 	for _, function := range functions {
 		name := t.name(function)
 		text, err := json.Marshal(written{
-			Schema: manifests.SchemaV1, Name: name, Description: "Calls " + function + " of the Extism plug-in " + t.main.said.Path + ".",
+			Schema: manifests.SchemaV1, Name: name, Description: "Calls " + function + " of the Extism plug-in " +
+				t.main.said.Path + ".",
 			Module: t.describe(function), Parameters: json.RawMessage(inputParameter), Permissions: asks, Limits: limits,
 		})
 		if err != nil {
@@ -68,7 +70,9 @@ func (t *translation) translate() (*Translated, error) {
 		}
 		m, err := manifests.ParseTranslated(t.file, text, t.origin)
 		switch invalid, ok := errors.AsType[*manifests.Error](err); {
-		case ok && slices.ContainsFunc(invalid.Problems, func(p manifests.Problem) bool { return p.Path == "name" || p.Path == "module.entry" }):
+		case ok &&
+			slices.ContainsFunc(invalid.Problems,
+				func(p manifests.Problem) bool { return p.Path == "name" || p.Path == "module.entry" }):
 			t.unnamed(function, name, "a name that tools or entries cannot have") // the other functions may be tools
 		case ok:
 			problems = append(problems, outOfRange(invalid.Problems)...)
@@ -82,10 +86,14 @@ func (t *translation) translate() (*Translated, error) {
 		}
 	}
 	if len(problems) == 0 && len(done.Manifests) == 0 {
-		return nil, t.refused(t.main.at+".path", mistake.InvalidValue, "none of its functions can be a tool: the name of each is not allowed", "shorten the name of this file, or write a manifest of Caisson for each function")
+		return nil,
+			t.refused(t.main.at+".path", mistake.InvalidValue,
+				"none of its functions can be a tool: the name of each is not allowed",
+				"shorten the name of this file, or write a manifest of Caisson for each function")
 	}
 	if len(problems) > 0 {
-		return nil, &manifests.Error{Problems: slices.CompactFunc(problems, func(a, b manifests.Problem) bool { return a == b })}
+		return nil,
+			&manifests.Error{Problems: slices.CompactFunc(problems, func(a, b manifests.Problem) bool { return a == b })}
 	}
 	done.Notes, done.Members = t.notes, t.done
 	return done, nil
@@ -98,7 +106,8 @@ func (t *translation) translated(member, text string) {
 
 // unnamed notes that a function is no tool.
 func (t *translation) unnamed(function, name, reason string) {
-	t.note(t.main.at+".path", fmt.Sprintf("no tool is made of the function %q: %q would have %s", function, name, reason), "write a manifest of Caisson for it if models need it, with a name of its own")
+	t.note(t.main.at+".path", fmt.Sprintf("no tool is made of the function %q: %q would have %s", function, name, reason),
+		"write a manifest of Caisson for it if models need it, with a name of its own")
 }
 
 // name returns the name of the tool of a function: that of the file, and that of the function, with _
@@ -135,7 +144,8 @@ func (t *translation) permissions() (*permissions, error) {
 	}
 	for _, host := range t.said.AllowedHosts {
 		if name := strings.TrimPrefix(host, "*."); host != "*" && strings.ContainsAny(name, `*?[]{}!\`) {
-			t.note("allowed_hosts", fmt.Sprintf("the pattern %q has no equivalent, so no host is allowed by it", host), "write the names of the hosts, or *.example.com for all names below one")
+			t.note("allowed_hosts", fmt.Sprintf("the pattern %q has no equivalent, so no host is allowed by it", host),
+				"write the names of the hosts, or *.example.com for all names below one")
 			continue
 		}
 		p.Network = append(p.Network, map[string]any{"host": host, "ports": "*", "schemes": []string{"https", "http"},
@@ -150,7 +160,8 @@ func (t *translation) permissions() (*permissions, error) {
 		}
 		p.Files = append(p.Files, map[string]string{"path": guest, "access": access})
 		t.translated("allowed_paths", fmt.Sprintf("permissions.files: %s (%s)", guest, access))
-		t.note("allowed_paths", fmt.Sprintf("the operator says which directory %s is; here it is %s (%s)", guest, directory, mode), "grant it in the policy, with files")
+		t.note("allowed_paths", fmt.Sprintf("the operator says which directory %s is; here it is %s (%s)", guest, directory,
+			mode), "grant it in the policy, with files")
 	}
 	if len(p.Network)+len(p.Files)+len(p.Functions) == 0 {
 		return nil, nil
@@ -167,7 +178,8 @@ func (t *translation) limits() (map[string]string, error) {
 	if timeout := t.said.Timeout; timeout > 0 {
 		const most = uint64(manifests.MaxTimeout / time.Millisecond)
 		if timeout > most {
-			t.note("timeout_ms", fmt.Sprintf("%d is more than the %d of a day, which it is lowered to", timeout, most), fmt.Sprintf("write %d", most))
+			t.note("timeout_ms", fmt.Sprintf("%d is more than the %d of a day, which it is lowered to", timeout, most),
+				fmt.Sprintf("write %d", most))
 		}
 		limits["timeout"] = fmt.Sprintf("%dms", min(timeout, most))
 		t.translated("timeout_ms", "limits.timeout: "+limits["timeout"])
@@ -186,12 +198,18 @@ func (t *translation) limits() (map[string]string, error) {
 	case most > 0:
 		limits["http_bytes"] = fmt.Sprintf("%dB", most)
 		t.translated("memory.max_http_response_bytes", "limits.http_bytes: "+limits["http_bytes"])
-		t.note("memory.max_http_response_bytes", "it limits the bodies of all requests and responses of a call together (limits.http_bytes), not each response", "write a higher number if calls send several requests")
+		t.note("memory.max_http_response_bytes",
+			"it limits the bodies of all requests and responses of a call together (limits.http_bytes), not each response",
+			"write a higher number if calls send several requests")
 	case most == 0 && len(t.said.AllowedHosts) > 0:
-		return nil, t.refused("memory.max_http_response_bytes", mistake.NotEnforced, "0 would refuse each response that has a body, which this version of Caisson does not do", "remove allowed_hosts, or write the bytes of the bodies of all requests and responses")
+		return nil,
+			t.refused("memory.max_http_response_bytes", mistake.NotEnforced,
+				"0 would refuse each response that has a body, which this version of Caisson does not do",
+				"remove allowed_hosts, or write the bytes of the bodies of all requests and responses")
 	}
 	if most := m.MaxVarBytes; most > int64(modules.MaxVariables) {
-		t.note("memory.max_var_bytes", fmt.Sprintf("%d is lowered to %d", most, modules.MaxVariables), fmt.Sprintf("write %d", modules.MaxVariables))
+		t.note("memory.max_var_bytes", fmt.Sprintf("%d is lowered to %d", most, modules.MaxVariables),
+			fmt.Sprintf("write %d", modules.MaxVariables))
 	}
 	return limits, nil
 }

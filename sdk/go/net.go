@@ -172,5 +172,6 @@ func (f hostFunction) response(request any, body []byte) (*Response, error) {
 	if err := json.Unmarshal(frame[:length], &wire); err != nil {
 		return nil, f.malformed()
 	}
-	return &Response{Status: wire.Status, URL: wire.URL, Headers: wire.Headers, Body: frame[length:], Truncated: wire.Truncated}, nil
+	return &Response{Status: wire.Status, URL: wire.URL, Headers: wire.Headers, Body: frame[length:],
+		Truncated: wire.Truncated}, nil
 }

@@ -89,7 +89,8 @@ func callTool(function hostFunction, name string, arguments any) (*ToolResult, e
 		result.Data = nil
 	}
 	return &ToolResult{
-		Success: *result.Success, Output: result.Output, Data: result.Data, Content: result.Content, Error: result.Error, Kind: result.Kind,
+		Success: *result.Success, Output: result.Output, Data: result.Data, Content: result.Content, Error: result.Error,
+		Kind:   result.Kind,
 		CallID: record.CallID, Denials: record.Denials,
 	}, nil
 }

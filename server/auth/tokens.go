@@ -188,7 +188,8 @@ func (t Token) check(now time.Time) error {
 }
 
 func isLine(text string) bool {
-	return utf8.ValidString(text) && len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' })
+	return utf8.ValidString(text) && len(text) <= maxText && !strings.ContainsFunc(text,
+		func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' })
 }
 
 // content returns the content of a token's file.

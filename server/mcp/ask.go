@@ -93,8 +93,11 @@ func question(action tool.Action) *sdk.ElicitParams {
 	}
 	asked := &sdk.ElicitParams{Mode: "form"}
 	if action.Type == tool.NeedsOutput {
-		asked.Message = fmt.Sprintf("The tool %s is not run by the server. %s\nArguments: %s", action.Tool, tool.Shown(action.Reason, 512), text)
-		asked.RequestedSchema = json.RawMessage(`{"type":"object","properties":{"` + outputField + `":{"type":"string","title":"Output","description":"What the tool returned, for the model to read."}},"required":["` + outputField + `"]}`)
+		asked.Message = fmt.Sprintf("The tool %s is not run by the server. %s\nArguments: %s", action.Tool,
+			tool.Shown(action.Reason, 512), text)
+		asked.RequestedSchema = json.RawMessage(`{"type":"object","properties":{"` + outputField +
+			`":{"type":"string","title":"Output",` +
+			`"description":"What the tool returned, for the model to read."}},"required":["` + outputField + `"]}`)
 		return asked
 	}
 	var b strings.Builder
@@ -105,7 +108,9 @@ func question(action tool.Action) *sdk.ElicitParams {
 		}
 	}
 	asked.Message = b.String()
-	asked.RequestedSchema = json.RawMessage(`{"type":"object","properties":{"` + approveField + `":{"type":"boolean","title":"Run the tool","description":"Whether the call may run, this once.","default":false}},"required":["` + approveField + `"]}`)
+	asked.RequestedSchema = json.RawMessage(`{"type":"object","properties":{"` + approveField +
+		`":{"type":"boolean","title":"Run the tool",` +
+		`"description":"Whether the call may run, this once.","default":false}},"required":["` + approveField + `"]}`)
 	return asked
 }
 
@@ -114,7 +119,8 @@ func (s *Server) resume(ctx context.Context, c *conversation) (executor.Report, 
 	state := c.request.Params.RequestState
 	waiting, ok := s.waiting.take(c.key, state)
 	if !ok {
-		return executor.Report{}, refused("no call waits for these answers: it has been answered, or has expired; make the call again")
+		return executor.Report{},
+			refused("no call waits for these answers: it has been answered, or has expired; make the call again")
 	}
 	if waiting.name != c.name || !bytes.Equal(waiting.arguments, canonical(c.request)) {
 		s.waiting.back(c.key, state, waiting)

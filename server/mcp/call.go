@@ -22,7 +22,9 @@ type nameKey struct{}
 
 // named has the SDK handle a call under the tool's registered name: it knows no aliases. The executor gets the
 // name as the client wrote it.
-func (s *Server) named(ctx context.Context, method string, request *sdk.CallToolRequest, next sdk.MethodHandler) (sdk.Result, error) {
+func (s *Server) named(
+	ctx context.Context, method string, request *sdk.CallToolRequest, next sdk.MethodHandler,
+) (sdk.Result, error) {
 	requested := request.Params.Name
 	ctx = context.WithValue(ctx, nameKey{}, requested)
 	entry, ok := s.host.Registry().Get(requested)
@@ -110,8 +112,10 @@ func (s *Server) call(ctx context.Context, request *sdk.CallToolRequest) (*sdk.C
 	if request.Params.RequestState != "" {
 		report, err = s.resume(running, &c)
 	} else {
-		call := tool.Call{ID: callID, Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: arguments(request)}}
-		report, err = s.host.Stream(running, executor.Batch{Session: session, Calls: []tool.Call{call}}, c.progress(running).show)
+		call := tool.Call{ID: callID, Type: tool.FunctionCall,
+			Function: tool.Function{Name: name, Arguments: arguments(request)}}
+		report, err = s.host.Stream(running, executor.Batch{Session: session, Calls: []tool.Call{call}},
+			c.progress(running).show)
 	}
 	if again, ok := errors.AsType[*askAgain](err); ok {
 		return again.result, nil
@@ -168,7 +172,8 @@ func restore(record *tool.Record, session *executor.Session, at int) {
 	page, err := session.Page(record.Cuts[at].Reference, 0, record.Cuts[at].Bytes)
 	if err != nil || !json.Valid([]byte(page.Text)) {
 		record.Result.Success, record.Result.Kind = false, tool.Output
-		record.Result.Error = fmt.Sprintf("the data of the result has %d bytes, which are too many to be kept", record.Cuts[at].Bytes)
+		record.Result.Error = fmt.Sprintf("the data of the result has %d bytes, which are too many to be kept",
+			record.Cuts[at].Bytes)
 		return
 	}
 	record.Result.Data = json.RawMessage(page.Text)
@@ -202,7 +207,8 @@ func refusal(kind tool.Kind, reason string) tool.Record {
 // written returns a record as the dialect writes it: a result, or an error of the protocol.
 func written(record tool.Record) (*sdk.CallToolResult, error) {
 	record.ID = callID
-	record.Result.Content = append(record.Result.Content[:len(record.Result.Content):len(record.Result.Content)], rest(record.Cuts)...)
+	record.Result.Content = append(record.Result.Content[:len(record.Result.Content):len(record.Result.Content)],
+		rest(record.Cuts)...)
 	document, err := mcp.New().Results([]tool.Record{record})
 	if err != nil {
 		return nil, err
@@ -259,8 +265,9 @@ const outputs = "caisson://output/"
 var outputTemplate = &sdk.ResourceTemplate{
 	URITemplate: outputs + "{reference}{?from,bytes}",
 	Name:        "output", Title: "Rest of a result",
-	Description: "A result of this session that was cut because it is long, from the byte \"from\" on, at most \"bytes\" bytes. The link in the result has the reference.",
-	MIMEType:    "text/plain",
+	Description: "A result of this session that was cut because it is long, from the byte \"from\" on, at most " +
+		"\"bytes\" bytes. The link in the result has the reference.",
+	MIMEType: "text/plain",
 }
 
 // pageBytes is how many bytes of a result one answer has if the client does not say.
@@ -295,7 +302,8 @@ func (s *Server) readOutput(ctx context.Context, request *sdk.ReadResourceReques
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()} // worded for whoever reads on
 	}
-	contents := &sdk.ResourceContents{URI: request.Params.URI, MIMEType: "text/plain", Text: page.Text, Meta: sdk.Meta{metaTotal: page.Total}}
+	contents := &sdk.ResourceContents{URI: request.Params.URI, MIMEType: "text/plain", Text: page.Text,
+		Meta: sdk.Meta{metaTotal: page.Total}}
 	if page.Next >= 0 {
 		contents.Meta[metaNext] = outputURI(reference, page.Next)
 	}

@@ -43,7 +43,9 @@ func (b *by) reserve(bytes int) error {
 	ctx, cancel := context.WithTimeout(b.gone, maxWait)
 	defer cancel()
 	if memory.ReserveOneOfMany(ctx, bytes) != nil {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the open requests of the tenant, or of all, have too many bytes in answers that were not taken; try again later"}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+			Message: "the open requests of the tenant, or of all, have too many bytes in answers that were not taken; try " +
+				"again later"}
 	}
 	return nil
 }

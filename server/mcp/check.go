@@ -189,7 +189,8 @@ func (c *checker) count(object string) *rejection {
 			}
 		}
 		if c.values <= 0 {
-			return reject(jsonrpc.CodeInvalidRequest, "the messages have more than %d values outside the arguments of calls", maxValues)
+			return reject(jsonrpc.CodeInvalidRequest, "the messages have more than %d values outside the arguments of calls",
+				maxValues)
 		}
 	}
 	return nil
@@ -222,7 +223,9 @@ func (c *checker) message(doc *jsontext.Document) (id string, rejected *rejectio
 	}
 	if v, ok := members["id"]; ok {
 		if !isID(v) {
-			return "", reject(jsonrpc.CodeInvalidRequest, "the id of a request is a string of at most %d bytes, or an integer from -%d to %d", maxIDBytes, maxID, maxID)
+			return "",
+				reject(jsonrpc.CodeInvalidRequest,
+					"the id of a request is a string of at most %d bytes, or an integer from -%d to %d", maxIDBytes, maxID, maxID)
 		}
 		id = v.Text()
 	}
@@ -283,7 +286,8 @@ func checkRequest(name, id string, params jsontext.Value, begun bool) *rejection
 	case kind != jsontext.Object:
 		return reject(jsonrpc.CodeInvalidParams, "params must be an object")
 	case name != callMethod && len(params.Text()) > maxParams:
-		return reject(jsonrpc.CodeInvalidParams, "the params of %s have %d bytes, over the limit of %d", name, len(params.Text()), maxParams)
+		return reject(jsonrpc.CodeInvalidParams, "the params of %s have %d bytes, over the limit of %d", name,
+			len(params.Text()), maxParams)
 	case name != callMethod && !hasAtMost(params, maxParamsValues):
 		return reject(jsonrpc.CodeInvalidParams, "the params of %s have more than %d values", name, maxParamsValues)
 	default:
@@ -326,7 +330,8 @@ func checkParams(m method, text string) string {
 		return rejected.err.Message
 	}
 	if token := doc.Root().Get("progressToken"); kindOf(token) != absent && !isID(token) {
-		return fmt.Sprintf("params._meta.progressToken is a string of at most %d bytes, or an integer from -%d to %d", maxIDBytes, maxID, maxID)
+		return fmt.Sprintf("params._meta.progressToken is a string of at most %d bytes, or an integer from -%d to %d",
+			maxIDBytes, maxID, maxID)
 	}
 	return ""
 }
@@ -351,8 +356,9 @@ func saysVersion(params jsontext.Value) bool {
 
 // words are the messages of errors that the SDK words for programmers.
 var words = map[int64]string{
-	jsonrpc.CodeParseError: "the message is not JSON", jsonrpc.CodeInvalidRequest: "the request is not valid", jsonrpc.CodeMethodNotFound: "method not found",
-	jsonrpc.CodeInvalidParams: "the params are not valid",
+	jsonrpc.CodeParseError: "the message is not JSON", jsonrpc.CodeInvalidRequest: "the request is not valid",
+	jsonrpc.CodeMethodNotFound: "method not found",
+	jsonrpc.CodeInvalidParams:  "the params are not valid",
 }
 
 // inWords returns an error as a client sees it, and whether it hides another cause.

@@ -42,7 +42,9 @@ const toTell = 2 * time.Second
 // JSON, or is too long, ends the connection with an error. A client may have 1,024 requests without an answer; more are
 // refused. While it does not read its answers, nothing more is read from it, so that the end of in comes after what was
 // sent before. From then on it has a few seconds to read the rest.
-func (s *Server) ServeLines(ctx context.Context, session *executor.Session, in io.ReadCloser, out io.WriteCloser) error {
+func (s *Server) ServeLines(
+	ctx context.Context, session *executor.Session, in io.ReadCloser, out io.WriteCloser,
+) error {
 	s.lines.Add(1)
 	defer s.lines.Done()
 	running, cancel := context.WithCancel(ctx)
@@ -53,7 +55,9 @@ func (s *Server) ServeLines(ctx context.Context, session *executor.Session, in i
 		fences: &s.fences, closed: make(chan struct{}),
 		open: map[jsonrpc.ID]open{}, listen: map[jsonrpc.ID]bool{},
 	}
-	watched.Transport = &sdk.IOTransport{Reader: &checkedLines{in: in, lines: bufio.NewReader(in), out: written}, Writer: written, MaxLineLength: -1} // lines are bounded
+	// lines are bounded
+	watched.Transport = &sdk.IOTransport{Reader: &checkedLines{in: in, lines: bufio.NewReader(in), out: written},
+		Writer: written, MaxLineLength: -1}
 	serving := context.WithValue(ctx, lineKey{}, line{session, running})
 	connection, err := s.sdk.Connect(serving, watched, nil)
 	if err != nil {
@@ -218,11 +222,13 @@ func (w *watched) admit(request *jsonrpc.Request) (refusal *jsonrpc.Error, known
 	w.begun = w.begun || request.Method == "initialize"
 	switch _, used := w.open[request.ID]; {
 	case used || w.listen[request.ID]:
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the id is that of a request that has not been answered"}, false
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+			Message: "the id is that of a request that has not been answered"}, false
 	case !w.begun && !methods[request.Method].early && !bytes.Contains(request.Params, []byte(sdk.MetaKeyProtocolVersion)):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: noSession}, true
 	case len(w.open) >= maxOpen || w.bytes+size > maxOpenBytes:
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%d requests have not been answered; wait for answers before sending more", len(w.open))}, true
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+			Message: fmt.Sprintf("%d requests have not been answered; wait for answers before sending more", len(w.open))}, true
 	}
 	// A subscription lasts until its client cancels it, so that nobody waits for the answer.
 	if request.Method == listenMethod {

@@ -68,5 +68,6 @@ func (p *progress) tell(fraction *float64, message string) {
 	if p.shares {
 		total = 100
 	}
-	_ = p.session.NotifyProgress(p.ctx, &sdk.ProgressNotificationParams{ProgressToken: p.token, Progress: at, Total: total, Message: message})
+	_ = p.session.NotifyProgress(p.ctx,
+		&sdk.ProgressNotificationParams{ProgressToken: p.token, Progress: at, Total: total, Message: message})
 }

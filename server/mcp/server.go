@@ -85,18 +85,22 @@ type Server struct {
 // New returns a server for the tools of a host, which follows the changes of their names.
 func New(host *caisson.Host, options Options) (*Server, error) {
 	if options.Page < 0 || options.Most < 0 || options.Body < 0 || options.Idle < 0 {
-		return nil, fmt.Errorf("mcp: a negative limit: %d tools on a page, %d sessions, %d bytes, %s idle", options.Page, options.Most, options.Body, options.Idle)
+		return nil, fmt.Errorf("mcp: a negative limit: %d tools on a page, %d sessions, %d bytes, %s idle", options.Page,
+			options.Most, options.Body, options.Idle)
 	}
 	options.Body = cmp.Or(options.Body, 16<<20)
 	options.Page = cmp.Or(options.Page, 1000)
 	options.Most = cmp.Or(options.Most, 100)
 	options.Idle = cmp.Or(options.Idle, time.Hour)
-	s := &Server{host: host, options: options, log: cmp.Or(options.Logger, slog.New(slog.DiscardHandler)), failures: sampling.Logger(options.Logger), closed: make(chan struct{})}
+	s := &Server{host: host, options: options, log: cmp.Or(options.Logger, slog.New(slog.DiscardHandler)),
+		failures: sampling.Logger(options.Logger), closed: make(chan struct{})}
 	warns := slog.New(warnings{s.failures.Handler()})
-	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "caisson", Title: "Caisson", Version: cmp.Or(options.Version, "(unknown)")}, &sdk.ServerOptions{
+	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "caisson", Title: "Caisson",
+		Version: cmp.Or(options.Version, "(unknown)")}, &sdk.ServerOptions{
 		Logger: warns,
 		//lint:ignore SA1019 the latest revision keeps log messages for a year
-		Capabilities: &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{}, Tools: &sdk.ToolCapabilities{ListChanged: true}, Resources: &sdk.ResourceCapabilities{}},
+		Capabilities: &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{},
+			Tools: &sdk.ToolCapabilities{ListChanged: true}, Resources: &sdk.ResourceCapabilities{}},
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { *c = uncached },
 	})
 	s.sdk.AddReceivingMiddleware(s.receive)
@@ -151,14 +155,17 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			return result, nil
 		}
 		shown, hides := inWords(err)
-		if hides && ctx.Err() == nil && !strings.HasPrefix(method, "notifications/") { // a notification comes too early or again
+		// a notification comes too early or again
+		if hides && ctx.Err() == nil && !strings.HasPrefix(method, "notifications/") {
 			return nil, s.failed(ctx, method, err)
 		}
 		return nil, shown
 	}
 }
 
-func (s *Server) handle(ctx context.Context, method string, request sdk.Request, next sdk.MethodHandler) (sdk.Result, error) {
+func (s *Server) handle(
+	ctx context.Context, method string, request sdk.Request, next sdk.MethodHandler,
+) (sdk.Result, error) {
 	switch r := request.(type) {
 	case *sdk.ListToolsRequest:
 		return s.list(ctx, r)

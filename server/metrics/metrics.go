@@ -44,13 +44,18 @@ func New() *Metrics {
 		return prometheus.HistogramOpts{Namespace: "caisson", Name: name, Help: help, Buckets: buckets}
 	}
 	m := &Metrics{
-		registry:  prometheus.NewRegistry(),
-		calls:     counter("calls_total", "Calls that ended, by tool and outcome: success, or the kind of the failure.", "tool", "outcome"),
-		reused:    counter("calls_reused_total", "Calls that were answered with the result of an identical call.", "tool"),
-		seconds:   prometheus.NewHistogramVec(histogram("call_duration_seconds", "How long tools ran, without queueing and compiling.", seconds), []string{"tool"}),
-		queued:    prometheus.NewHistogram(histogram("call_queue_seconds", "How long calls waited for a slot and for their rates.", seconds)),
-		compiled:  prometheus.NewHistogram(histogram("call_compile_seconds", "How long calls waited for their module.", seconds)),
-		memory:    prometheus.NewHistogramVec(histogram("call_memory_bytes", "Peak size of linear memory.", prometheus.ExponentialBuckets(64<<10, 4, 9)), []string{"tool"}),
+		registry: prometheus.NewRegistry(),
+		calls: counter("calls_total", "Calls that ended, by tool and outcome: success, or the kind of the failure.",
+			"tool", "outcome"),
+		reused: counter("calls_reused_total", "Calls that were answered with the result of an identical call.", "tool"),
+		seconds: prometheus.NewHistogramVec(histogram("call_duration_seconds",
+			"How long tools ran, without queueing and compiling.", seconds), []string{"tool"}),
+		queued: prometheus.NewHistogram(histogram("call_queue_seconds",
+			"How long calls waited for a slot and for their rates.", seconds)),
+		compiled: prometheus.NewHistogram(histogram("call_compile_seconds", "How long calls waited for their module.",
+			seconds)),
+		memory: prometheus.NewHistogramVec(histogram("call_memory_bytes", "Peak size of linear memory.",
+			prometheus.ExponentialBuckets(64<<10, 4, 9)), []string{"tool"}),
 		fuel:      counter("fuel_total", "Instructions that tools executed.", "tool"),
 		hostCalls: counter("host_calls_total", "Requests of tools to the host that need a permission.", "tool"),
 		denials:   counter("denials_total", "Requests that were denied, by permission.", "permission"),
@@ -64,10 +69,12 @@ func New() *Metrics {
 // be called at most once.
 func (m *Metrics) Handler(load func() (running, waiting int)) http.Handler {
 	gauge := func(name, help string, value func() float64) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "caisson", Name: name, Help: help}, value))
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "caisson", Name: name, Help: help},
+			value))
 	}
 	gauge("calls_running", "Calls that run now.", func() float64 { running, _ := load(); return float64(running) })
-	gauge("calls_waiting", "Calls that wait for a slot now.", func() float64 { _, waiting := load(); return float64(waiting) })
+	gauge("calls_waiting", "Calls that wait for a slot now.",
+		func() float64 { _, waiting := load(); return float64(waiting) })
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
@@ -75,7 +82,8 @@ func (m *Metrics) Handler(load func() (running, waiting int)) http.Handler {
 func (m *Metrics) Record(_ context.Context, ended executor.Entry) error {
 	r, name := &ended.Record, ended.Tool
 	if r.Result.Kind == tool.UnknownTool || ended.Brought {
-		name = "" // what a model or a caller makes up must not grow the metrics, nor be shown to who reads those of all tenants
+		// what a model or a caller makes up must not grow the metrics, nor be shown to who reads those of all tenants
+		name = ""
 	}
 	outcome := outcomeSuccess
 	if !r.Result.Success {

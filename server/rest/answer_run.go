@@ -98,7 +98,8 @@ func (x *exchange) submitToolOutputs() (reply, error) {
 		return reply{}, err
 	}
 	if given == (s.document != nil) || (dialect == "") != (s.document == nil) {
-		return reply{}, refuse(http.StatusBadRequest, "give either tool_outputs, or results with the dialect that they are in")
+		return reply{},
+			refuse(http.StatusBadRequest, "give either tool_outputs, or results with the dialect that they are in")
 	}
 	if s.document != nil {
 		if s.dialect, err = dialectNamed(dialect, http.StatusBadRequest); err != nil {
@@ -192,7 +193,8 @@ func (s *submission) approval(v jsontext.Value) error {
 			return decode.Bool(&a.Approve)(v)
 		},
 		"scope": func(v jsontext.Value) error {
-			if scopes := []tool.ApprovalScope{tool.ApproveOnce, tool.ApproveSession, tool.ApproveFor}; !slices.Contains(scopes, tool.ApprovalScope(v.String())) {
+			if scopes := []tool.ApprovalScope{tool.ApproveOnce, tool.ApproveSession, tool.ApproveFor}; !slices.Contains(scopes,
+				tool.ApprovalScope(v.String())) {
 				return decode.Wrong(v, "must be once, session or time")
 			}
 			return decode.Text((*string)(&a.Scope))(v)

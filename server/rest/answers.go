@@ -40,11 +40,13 @@ func (a *answers) add(pending []tool.Action, outputs []tool.Answer, approvals []
 		action := byID[id]
 		switch {
 		case ambiguous[id]:
-			return nil, refuse(http.StatusUnprocessableEntity, "%q is the id of several calls that wait; use their call_id", tool.Shown(id, 64))
+			return nil, refuse(http.StatusUnprocessableEntity, "%q is the id of several calls that wait; use their call_id",
+				tool.Shown(id, 64))
 		case action == nil:
 			return nil, refuse(http.StatusUnprocessableEntity, "no call that waits has the id %q", tool.Shown(id, 64))
 		case action.Type != wanted:
-			return nil, refuse(http.StatusUnprocessableEntity, "%s waits for another kind of answer: %s", action.CallID, action.Type)
+			return nil,
+				refuse(http.StatusUnprocessableEntity, "%s waits for another kind of answer: %s", action.CallID, action.Type)
 		case a.given[action.CallID] || given[action.CallID]:
 			return nil, refuse(http.StatusConflict, "%s has been answered", action.CallID)
 		}
@@ -64,7 +66,8 @@ func (a *answers) add(pending []tool.Action, outputs []tool.Answer, approvals []
 			return err
 		}
 		if approvals[i].Approve && approvals[i].Fingerprint != action.Fingerprint {
-			return refuse(http.StatusUnprocessableEntity, "%s: the fingerprint is missing, or not that of what waits; show the call again", action.CallID)
+			return refuse(http.StatusUnprocessableEntity,
+				"%s: the fingerprint is missing, or not that of what waits; show the call again", action.CallID)
 		}
 		approvals[i].CallID = action.CallID
 	}

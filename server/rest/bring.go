@@ -127,7 +127,9 @@ func (x *exchange) postDefinitions() (reply, error) {
 }
 
 // definitions writes the tools that an agent may call, and others that the client runs, by name.
-func (x *exchange) definitions(dialect dialects.Dialect, strict bool, agent string, more []tool.Definition) (reply, error) {
+func (x *exchange) definitions(
+	dialect dialects.Dialect, strict bool, agent string, more []tool.Definition,
+) (reply, error) {
 	names, err := x.allowed(agent)
 	if err != nil {
 		return reply{}, err

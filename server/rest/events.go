@@ -33,7 +33,8 @@ type events struct {
 
 func (x *exchange) newEvents() *events {
 	x.streams = true
-	e := &events{ctx: x.request.Context(), w: x.w, control: http.NewResponseController(x.w), every: x.api.options.Heartbeat}
+	e := &events{ctx: x.request.Context(), w: x.w, control: http.NewResponseController(x.w),
+		every: x.api.options.Heartbeat}
 	e.beat = time.AfterFunc(e.every, e.heartbeat)
 	return e
 }

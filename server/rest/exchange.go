@@ -80,7 +80,8 @@ func (a *API) dispatch(methods map[string]*route) http.Handler {
 		}
 		if route == nil {
 			w.Header().Set("Allow", allow)
-			problem.Write(w, problem.Problem{Status: http.StatusMethodNotAllowed, Detail: "the methods of this path are " + allow})
+			problem.Write(w,
+				problem.Problem{Status: http.StatusMethodNotAllowed, Detail: "the methods of this path are " + allow})
 			return
 		}
 		x := &exchange{api: a, route: route, w: w, request: r}
@@ -118,7 +119,8 @@ func (x *exchange) serve() (reply, error) {
 	}
 	caller, ok := auth.From(x.request.Context())
 	if !ok {
-		return reply{}, &refusal{status: http.StatusUnauthorized, detail: "send a token: Authorization: Bearer TOKEN", header: [2]string{"WWW-Authenticate", "Bearer"}}
+		return reply{}, &refusal{status: http.StatusUnauthorized, detail: "send a token: Authorization: Bearer TOKEN",
+			header: [2]string{"WWW-Authenticate", "Bearer"}}
 	}
 	if !caller.May(x.route.scope) {
 		return reply{}, refuse(http.StatusForbidden, "the token lacks the scope %s", x.route.scope)
@@ -208,7 +210,8 @@ func (r *reply) count(ctx context.Context) error {
 	return memory.Replace(ctx, len(r.body))
 }
 
-var errStopping = &refusal{status: http.StatusServiceUnavailable, detail: "the server is stopping", header: [2]string{"Retry-After", "5"}}
+var errStopping = &refusal{status: http.StatusServiceUnavailable, detail: "the server is stopping",
+	header: [2]string{"Retry-After", "5"}}
 
 // read reads the body.
 func (x *exchange) read() error {
@@ -312,8 +315,10 @@ func (x *exchange) refusalOf(err error) failure {
 		return failure{problem.Problem{Status: refused.status, Title: refused.title, Detail: refused.detail}, refused.header}
 	}
 	id := newID("err_")
-	x.api.options.Logger.ErrorContext(x.request.Context(), "request failed", "id", id, "route", x.route.id, "tenant", x.caller.Tenant, "token", x.caller.ID, "err", err)
-	return failure{problem: problem.Problem{Status: http.StatusInternalServerError, Detail: "the server failed; its log has the cause under this id", ID: id}}
+	x.api.options.Logger.ErrorContext(x.request.Context(), "request failed", "id", id, "route", x.route.id, "tenant",
+		x.caller.Tenant, "token", x.caller.ID, "err", err)
+	return failure{problem: problem.Problem{Status: http.StatusInternalServerError,
+		Detail: "the server failed; its log has the cause under this id", ID: id}}
 }
 
 // refusalFor returns the refusal that an error of another package stands for, or nil if the error is the server's own
@@ -322,9 +327,12 @@ func refusalFor(err error) *refusal {
 	var wrong *executor.Error
 	switch {
 	case standing.IsRefusal(err):
-		return &refusal{status: http.StatusUnauthorized, detail: "the token is unknown, has expired or was revoked", header: [2]string{"WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`}}
+		return &refusal{status: http.StatusUnauthorized, detail: "the token is unknown, has expired or was revoked",
+			header: [2]string{"WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`}}
 	case errors.Is(err, memory.ErrFull):
-		return &refusal{status: http.StatusTooManyRequests, detail: "the open requests of the tenant, or of all, have too many bytes in bodies, or in answers that were not taken; try again later", header: [2]string{"Retry-After", "5"}}
+		return &refusal{status: http.StatusTooManyRequests,
+			detail: "the open requests of the tenant, or of all, have too many bytes in bodies, or in answers that were not " +
+				"taken; try again later", header: [2]string{"Retry-After", "5"}}
 	case errors.Is(err, executor.ErrInvalidBatch) && errors.As(err, &wrong):
 		return refuse(http.StatusUnprocessableEntity, "%s", wrong.Err)
 	case errors.Is(err, agents.ErrNotFound):

@@ -57,7 +57,8 @@ func shownCalls(found []caisson.KeptCall) []keptCall {
 func (x *exchange) getCall() (reply, error) {
 	found, made, err := x.api.host.KeptCall(x.request.Context(), x.caller.Tenant, x.request.PathValue("call_id"))
 	if errors.Is(err, caisson.ErrNotKept) {
-		return reply{}, refuse(http.StatusNotFound, "there is no record of such a call; only the newest are kept, if the server keeps any")
+		return reply{},
+			refuse(http.StatusNotFound, "there is no record of such a call; only the newest are kept, if the server keeps any")
 	}
 	if err != nil {
 		return reply{}, err

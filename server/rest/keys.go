@@ -55,7 +55,8 @@ func (x *exchange) serveIdempotent(given []string) (reply, error) {
 	case len(given) > 1:
 		return reply{}, refuse(http.StatusBadRequest, "%s is given more than once", keyHeader)
 	case key == "": // more likely an empty variable than no key, and then a repetition would run again
-		return reply{}, refuse(http.StatusBadRequest, "%s is empty; leave it out for a request that is not repeated", keyHeader)
+		return reply{},
+			refuse(http.StatusBadRequest, "%s is empty; leave it out for a request that is not repeated", keyHeader)
 	case len(key) > maxKey:
 		return reply{}, refuse(http.StatusBadRequest, "%s is longer than %d bytes", keyHeader, maxKey)
 	}
@@ -67,7 +68,9 @@ func (x *exchange) serveIdempotent(given []string) (reply, error) {
 			return x.first(k)
 		}
 		if k.body != body {
-			return reply{}, refuse(http.StatusUnprocessableEntity, "this %s was used with another body; use a new one for each request", keyHeader)
+			return reply{},
+				refuse(http.StatusUnprocessableEntity, "this %s was used with another body; use a new one for each request",
+					keyHeader)
 		}
 		select {
 		case <-k.ready:

@@ -101,7 +101,8 @@ func (r *route) describe(d *document) (operation, error) {
 		}
 		return reference{"#/components/parameters/" + component}
 	}
-	o := operation{ID: r.id, Tags: []string{r.tag}, Summary: r.summary, Description: r.about, Security: []map[string][]string{{"token": {}}}, Responses: map[string]any{}}
+	o := operation{ID: r.id, Tags: []string{r.tag}, Summary: r.summary, Description: r.about,
+		Security: []map[string][]string{{"token": {}}}, Responses: map[string]any{}}
 	if r.scope != "" {
 		o.Security[0]["token"] = []string{string(r.scope)}
 	}
@@ -149,7 +150,9 @@ func (r *route) describe(d *document) (operation, error) {
 func (r *route) streams(to any, event reference) content {
 	c, _ := to.(content)
 	c.Description = http.StatusText(http.StatusOK)
-	all := map[string]media{eventStream: {map[string]any{"type": "string", "description": "server-sent events; the data of each is of the schema " + event.Ref[strings.LastIndexByte(event.Ref, '/')+1:]}}}
+	all := map[string]media{eventStream: {map[string]any{"type": "string",
+		"description": "server-sent events; the data of each is of the schema " +
+			event.Ref[strings.LastIndexByte(event.Ref, '/')+1:]}}}
 	maps.Copy(all, c.Content)
 	c.Content = all
 	return c

@@ -201,7 +201,8 @@ func (x *exchange) batchRequestOf(tools *registry.Registry) (batchRequest, error
 			return decode.Raw(&response)(v)
 		},
 		"dialect": decode.Text(&dialect), "session": sessionID(&b.session),
-		"timeout_seconds": decode.Number(&timeout, maxTimeout), "requests": requests(tools, &b.batch.Requests), "tools": decode.Elements(maxCalls, brings.take(tools)),
+		"timeout_seconds": decode.Number(&timeout, maxTimeout), "requests": requests(tools, &b.batch.Requests),
+		"tools": decode.Elements(maxCalls, brings.take(tools)),
 	})
 	if err != nil {
 		return b, err
@@ -241,7 +242,8 @@ func (b *batchRequest) callsOf(response []byte) ([]tool.Call, error) {
 	case err != nil:
 		return nil, err
 	case len(read.ToolCalls) > maxCalls:
-		return nil, refuse(http.StatusUnprocessableEntity, "the response has %d calls, over the limit of %d", len(read.ToolCalls), maxCalls)
+		return nil, refuse(http.StatusUnprocessableEntity, "the response has %d calls, over the limit of %d",
+			len(read.ToolCalls), maxCalls)
 	}
 	return read.ToolCalls, nil
 }

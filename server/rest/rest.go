@@ -133,7 +133,8 @@ func (o *Options) complete() error {
 		fallback time.Duration
 	}{
 		"Heartbeat": {&o.Heartbeat, 15 * time.Second},
-		"Runs.Keep": {&o.Runs.Keep, time.Hour}, "Runs.Wait": {&o.Runs.Wait, 24 * time.Hour}, "Keys.Keep": {&o.Keys.Keep, 24 * time.Hour},
+		"Runs.Keep": {&o.Runs.Keep, time.Hour}, "Runs.Wait": {&o.Runs.Wait, 24 * time.Hour},
+		"Keys.Keep": {&o.Keys.Keep, 24 * time.Hour},
 	}
 	for name, d := range durations {
 		if *d.value < 0 {
@@ -147,8 +148,9 @@ func (o *Options) complete() error {
 		value    *int
 		fallback int
 	}{
-		"Runs.PerTenant": {&o.Runs.PerTenant, 200}, "Runs.Bytes": {&o.Runs.Bytes, 64 << 20}, "Runs.EventBytes": {&o.Runs.EventBytes, 1 << 20},
-		"Keys.PerTenant": {&o.Keys.PerTenant, 10_000}, "Keys.Bytes": {&o.Keys.Bytes, 32 << 20},
+		"Runs.PerTenant": {&o.Runs.PerTenant, 200}, "Runs.Bytes": {&o.Runs.Bytes, 64 << 20},
+		"Runs.EventBytes": {&o.Runs.EventBytes, 1 << 20},
+		"Keys.PerTenant":  {&o.Keys.PerTenant, 10_000}, "Keys.Bytes": {&o.Keys.Bytes, 32 << 20},
 	}
 	for name, n := range numbers {
 		if *n.value < 0 {

@@ -169,7 +169,9 @@ func (r *run) end(final status) {
 
 // start has the first batch run, or the rest of a paused one, without its client, if the caller of ctx may still act.
 // The caller must hold r.mu, and no batch may be in progress.
-func (r *run) start(ctx context.Context, work func(ctx context.Context, show func(tool.Event) bool) (executor.Report, error)) error {
+func (r *run) start(
+	ctx context.Context, work func(ctx context.Context, show func(tool.Event) bool) (executor.Report, error),
+) error {
 	if err := standing.Check(ctx); err != nil {
 		return err
 	}
@@ -274,7 +276,8 @@ func sizeOf(records []tool.Record) int {
 	size := 0
 	for i := range records {
 		r := &records[i]
-		size += 8*fixed + len(r.ID) + len(r.Function.Name) + len(r.Function.Arguments) + len(r.Signature) + r.Result.Size() + len(r.Log)
+		size += 8*fixed + len(r.ID) + len(r.Function.Name) + len(r.Function.Arguments) + len(r.Signature) + r.Result.Size() +
+			len(r.Log)
 		for _, repair := range r.Repairs {
 			size += fixed + len(repair.Path) + len(repair.From) + len(repair.To)
 		}
@@ -382,7 +385,8 @@ func (r *run) stop(ctx context.Context) {
 func (r *run) findAgent() error {
 	_, err := r.api.options.Sessions.Allowed(r.caller)
 	if errors.Is(err, agents.ErrNotFound) {
-		return refuse(http.StatusConflict, "the agent of the token that made the run does not exist any more; store it again, or cancel the run")
+		return refuse(http.StatusConflict,
+			"the agent of the token that made the run does not exist any more; store it again, or cancel the run")
 	}
 	return err
 }
@@ -394,7 +398,8 @@ func (r *run) resume(ctx context.Context) error {
 	}
 	resumption := executor.Resumption{
 		State: *r.report.State, Session: r.report.Session, Outputs: r.answers.outputs, Approvals: r.answers.approvals,
-		Timeout: r.asked.batch.Timeout, Trace: r.asked.batch.Trace, Requests: r.asked.batch.Requests, Client: r.asked.batch.Client,
+		Timeout: r.asked.batch.Timeout, Trace: r.asked.batch.Trace, Requests: r.asked.batch.Requests,
+		Client: r.asked.batch.Client,
 	}
 	return r.start(ctx, func(ctx context.Context, show func(tool.Event) bool) (executor.Report, error) {
 		return r.api.host.ResumeStream(ctx, resumption, show)

@@ -52,7 +52,9 @@ func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, erro
 	of := s.locked(r.tenant)
 	defer of.mu.Unlock()
 	if !makeRoom(of.byID, 1, r.bytes(), s.api.options.Runs) {
-		return nil, refuse(http.StatusTooManyRequests, "the tenant has %d runs that have not ended, and there is no room for more; cancel one, or wait", len(of.byID))
+		return nil,
+			refuse(http.StatusTooManyRequests,
+				"the tenant has %d runs that have not ended, and there is no room for more; cancel one, or wait", len(of.byID))
 	}
 	of.byID[r.id] = r
 	return r, nil
@@ -96,7 +98,9 @@ func (s *runs) reserve(r *run, size int) error {
 	of := s.locked(r.tenant)
 	defer of.mu.Unlock()
 	if !makeRoom(of.byID, 0, size, s.api.options.Runs) {
-		return refuse(http.StatusTooManyRequests, "the tenant's runs hold %d bytes at most, and there is no room for this; submit less, cancel a run, or wait", s.api.options.Runs.Bytes)
+		return refuse(http.StatusTooManyRequests,
+			"the tenant's runs hold %d bytes at most, and there is no room for this; submit less, cancel a run, or wait",
+			s.api.options.Runs.Bytes)
 	}
 	r.hold(size)
 	return nil
@@ -305,7 +309,8 @@ func (x *exchange) follow(r *run, after int64) (reply, error) {
 	found, more, gone := r.events.after(after)
 	switch {
 	case gone:
-		return reply{}, refuse(http.StatusGone, "the events after %d are no longer kept; the run itself has all results", after)
+		return reply{},
+			refuse(http.StatusGone, "the events after %d are no longer kept; the run itself has all results", after)
 	case found == nil && more == nil:
 		return reply{status: http.StatusNoContent}, nil
 	}

@@ -81,7 +81,9 @@ func New(host *caisson.Host, options Options) (*Sessions, error) {
 
 // Get returns the caller's session with an id, which is made at its first use, and a function that must
 // be called when the caller has done with it for now. An empty id makes a session for this use only.
-func (s *Sessions) Get(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error) {
+func (s *Sessions) Get(
+	ctx context.Context, caller auth.Caller, id string,
+) (session *executor.Session, done func(), err error) {
 	if id != "" && !isID(id) {
 		return nil, nil, ErrInvalidID
 	}
@@ -118,7 +120,9 @@ func (s *Sessions) Get(ctx context.Context, caller auth.Caller, id string) (sess
 
 // Find returns the caller's session with an id as Get does, and never makes one. The session is nil if the caller has
 // none.
-func (s *Sessions) Find(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error) {
+func (s *Sessions) Find(
+	ctx context.Context, caller auth.Caller, id string,
+) (session *executor.Session, done func(), err error) {
 	if !isID(id) {
 		return nil, nil, ErrInvalidID
 	}
@@ -215,7 +219,8 @@ func (s *Sessions) makeRoom(ctx context.Context, added owner) error {
 		if o.tenant != added.tenant || k.leases > 0 {
 			continue
 		}
-		if first == nil || of[o.token] > of[first.token] || of[o.token] == of[first.token] && k.used.Before(s.kept[*first].used) {
+		if first == nil || of[o.token] > of[first.token] || of[o.token] == of[first.token] &&
+			k.used.Before(s.kept[*first].used) {
 			first = &o
 		}
 	}

@@ -60,7 +60,8 @@ func (p *Permission) Open(ctx context.Context, now func() time.Time) (context.Co
 // Functions returns hour(zone), which is -1 where the guest may not know.
 func Functions() []hostfuncs.Function {
 	return []hostfuncs.Function{{
-		Module: Module, Name: "hour", Params: []hostfuncs.ValueType{hostfuncs.I32, hostfuncs.I32}, Results: []hostfuncs.ValueType{hostfuncs.I64},
+		Module: Module, Name: "hour", Params: []hostfuncs.ValueType{hostfuncs.I32, hostfuncs.I32},
+		Results: []hostfuncs.ValueType{hostfuncs.I64},
 		Call: func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
 			zone, _ := memory.View(uint32(stack[0]), uint32(stack[1]))
 			stack[0] = uint64(ctx.Value(key{}).(*session).hour(string(zone)))
@@ -77,7 +78,8 @@ func (s *session) hour(zone string) int64 {
 	}
 	s.journal.Begin(call)
 	if !call.Allowed {
-		s.journal.Deny(tool.Denial{Permission: string(kind), Value: call.Target, Rule: "no grant names it", Allow: s.permission.allow(zone)}, nil)
+		s.journal.Deny(tool.Denial{Permission: string(kind), Value: call.Target, Rule: "no grant names it",
+			Allow: s.permission.allow(zone)}, nil)
 		return -1
 	}
 	return int64(s.now().In(location).Hour())

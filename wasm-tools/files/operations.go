@@ -53,7 +53,8 @@ func read(a arguments) (call.Result, error) {
 	truncated := offset+int64(len(bytes)) < info.Size()
 	text, used, err := stored.Decode(bytes, !truncated)
 	if err != nil {
-		return call.Result{}, fmt.Errorf("it is not a text file in %s (%d bytes); if it is text, name its encoding", stored.Name, info.Size())
+		return call.Result{}, fmt.Errorf("it is not a text file in %s (%d bytes); if it is text, name its encoding",
+			stored.Name, info.Size())
 	}
 	if truncated && used == 0 {
 		return call.Result{}, errors.New("max_bytes is less than one character")
@@ -62,7 +63,8 @@ func read(a arguments) (call.Result, error) {
 	if truncated {
 		output += fmt.Sprintf("\n[cut: go on at offset %d of %d]", offset+int64(used), info.Size())
 	}
-	return call.Result{Output: output, Data: data{"path": a.Path, "content": text, "bytes": info.Size(), "truncated": truncated}}, nil
+	return call.Result{Output: output,
+		Data: data{"path": a.Path, "content": text, "bytes": info.Size(), "truncated": truncated}}, nil
 }
 
 func write(a arguments) (call.Result, error) {
@@ -246,7 +248,8 @@ func exists(a arguments) (call.Result, error) {
 		return call.Result{}, err
 	}
 	found := kind(info.Mode())
-	return call.Result{Output: fmt.Sprintf("%s exists (%s)", a.Path, found), Data: data{"path": a.Path, "exists": true, "type": found}}, nil
+	return call.Result{Output: fmt.Sprintf("%s exists (%s)", a.Path, found),
+		Data: data{"path": a.Path, "exists": true, "type": found}}, nil
 }
 
 func mkdir(a arguments) (call.Result, error) {

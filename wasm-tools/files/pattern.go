@@ -24,7 +24,9 @@ func patternOf(text string) (pattern, error) {
 	for i, part := range p {
 		p[i] = forMatch(part)
 		if _, err := path.Match(p[i], ""); err != nil || part == "" || part == ".." {
-			return nil, fmt.Errorf("the pattern %q selects nothing below the directory; write one such as *.txt, [a-z]* or docs/**/*.md", plain.Line(text, maxPattern))
+			return nil,
+				fmt.Errorf("the pattern %q selects nothing below the directory; write one such as *.txt, [a-z]* or docs/**/*.md",
+					plain.Line(text, maxPattern))
 		}
 	}
 	return p, nil

@@ -134,7 +134,8 @@ func partOf(n *document.Node, a arguments) (*document.Node, error) {
 		return n, nil
 	}
 	if strings.HasPrefix(*a.Path, "$") {
-		return nil, errors.New("path: it is a JSONPath, which the operation query takes; write a JSON Pointer such as /items/0")
+		return nil,
+			errors.New("path: it is a JSONPath, which the operation query takes; write a JSON Pointer such as /items/0")
 	}
 	p, err := document.ParsePointer(*a.Path)
 	if err == nil {
@@ -178,7 +179,8 @@ func validate(a arguments) (call.Result, error) {
 	wrong, ok := errors.AsType[*document.SyntaxError](err)
 	switch {
 	case err == nil:
-		return call.Result{Success: true, Output: "valid JSON: " + described(n), Data: map[string]any{"valid": true, "type": n.Type()}}, nil
+		return call.Result{Success: true, Output: "valid JSON: " + described(n),
+			Data: map[string]any{"valid": true, "type": n.Type()}}, nil
 	case !ok:
 		return call.Result{}, err
 	}

@@ -24,7 +24,8 @@ func keys(part, _ *document.Node, _ arguments) (outcome, error) {
 	for _, object := range objects {
 		if object.Kind != jsontext.Object {
 			if part.Kind == jsontext.Array {
-				return outcome{}, errors.New("only objects have keys, and the array holds " + object.Noun() + "; name an object with path")
+				return outcome{},
+					errors.New("only objects have keys, and the array holds " + object.Noun() + "; name an object with path")
 			}
 			return outcome{}, errors.New("only objects have keys, and this is " + object.Noun() + "; name an object with path")
 		}
@@ -42,7 +43,8 @@ func keys(part, _ *document.Node, _ arguments) (outcome, error) {
 func query(n, _ *document.Node, a arguments) (outcome, error) {
 	text := strings.TrimSpace(*a.Path)
 	if strings.HasPrefix(text, "/") {
-		return outcome{}, errors.New("path: it is a JSON Pointer, which the operation get takes; write a JSONPath such as $.items[0]")
+		return outcome{},
+			errors.New("path: it is a JSON Pointer, which the operation get takes; write a JSONPath such as $.items[0]")
 	}
 	q, err := jsonpath.Parse(text)
 	if err != nil {

@@ -68,7 +68,8 @@ func (t *tools) grep(a arguments) (call.Result, error) {
 	}
 	from, ordinal, ok := documents.ParseID(a.From)
 	if a.From != "" && !ok {
-		return call.Result{}, fmt.Errorf("from is %q and should be the id of a chunk, such as docs/guide.md#12", plain.Line(a.From, maxLine))
+		return call.Result{},
+			fmt.Errorf("from is %q and should be the id of a chunk, such as docs/guide.md#12", plain.Line(a.From, maxLine))
 	}
 	list, problems, err := t.project.List(a.KnowledgeBaseIDs)
 	if err != nil {
@@ -112,7 +113,8 @@ func (g *grepper) visit(d documents.Document, c *documents.Chunk, first int) err
 	if m == nil {
 		return nil
 	}
-	if len(g.found.Matches) == cmp.Or(g.MaxResults, defaultMaxResults) || len(g.found.Matches) > 0 && g.size+size > maxText {
+	if len(g.found.Matches) == cmp.Or(g.MaxResults, defaultMaxResults) ||
+		len(g.found.Matches) > 0 && g.size+size > maxText {
 		return g.stop(d, c)
 	}
 	g.size += size

@@ -60,8 +60,9 @@ type indexer struct {
 	readUntil time.Time
 	reader    documents.Reader
 	words     words.Scanner
-	read      int      // chunks
-	made      []string // files and folders that are removed if the index cannot be written, in the order in which they were made
+	read      int // chunks
+	// files and folders that are removed if the index cannot be written, in the order in which they were made
+	made []string
 }
 
 func (t *tools) index(a arguments) (call.Result, error) {
@@ -70,7 +71,8 @@ func (t *tools) index(a arguments) (call.Result, error) {
 		return call.Result{}, err
 	}
 	now := t.now()
-	x := &indexer{tools: t, started: now, readUntil: now.Add(t.deadline.Sub(now) * indexingShare / 100), entries: map[string]index.Entry{}}
+	x := &indexer{tools: t, started: now, readUntil: now.Add(t.deadline.Sub(now) * indexingShare / 100),
+		entries: map[string]index.Entry{}}
 	x.found.add(problems...)
 	if err := x.makeIndexFolder(); err != nil {
 		return call.Result{}, fmt.Errorf("the index cannot be written: %w", documents.Reason(err))
@@ -418,10 +420,12 @@ func (d *indexData) text() string {
 		b.WriteString("[it was damaged: what could not be used is made anew]\n")
 	}
 	if !d.Complete {
-		fmt.Fprintf(&b, "[there was no time for %s of %d bytes: call knowledge_index again to go on]\n", count(d.Remaining, "document", "documents"), d.Bytes)
+		fmt.Fprintf(&b, "[there was no time for %s of %d bytes: call knowledge_index again to go on]\n",
+			count(d.Remaining, "document", "documents"), d.Bytes)
 	}
 	if d.TooLong > 0 {
-		fmt.Fprintf(&b, "[%s too long for the index: knowledge_search reads what is left out]\n", count(d.TooLong, "document is", "documents are"))
+		fmt.Fprintf(&b, "[%s too long for the index: knowledge_search reads what is left out]\n",
+			count(d.TooLong, "document is", "documents are"))
 	}
 	b.WriteString(d.notes())
 	return strings.TrimSuffix(b.String(), "\n")

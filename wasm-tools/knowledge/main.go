@@ -59,7 +59,8 @@ const budget = 8500 * time.Millisecond
 const memory = 96 << 20
 
 var operations = map[string]func(*tools, arguments) (call.Result, error){
-	"grep": (*tools).grep, "list": (*tools).list, "info": (*tools).info, "search": (*tools).search, "index": (*tools).index, "graph": (*tools).graph,
+	"grep": (*tools).grep, "list": (*tools).list, "info": (*tools).info, "search": (*tools).search,
+	"index": (*tools).index, "graph": (*tools).graph,
 }
 
 func main() { call.Main(run) }

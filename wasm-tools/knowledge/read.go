@@ -57,14 +57,16 @@ func (t *tools) list(a arguments) (call.Result, error) {
 		found.NextOffset = next
 	}
 	if !found.Counted && len(found.Chunks) == 0 {
-		return call.Result{}, fmt.Errorf("%s: there was no time to read as far as offset %d, only to %d", a.KnowledgeID, a.Offset, found.Total)
+		return call.Result{}, fmt.Errorf("%s: there was no time to read as far as offset %d, only to %d", a.KnowledgeID,
+			a.Offset, found.Total)
 	}
 	return call.Result{Output: found.text(a.Offset), Data: found}, nil
 }
 
 // shownChunk returns what results have of a chunk.
 func shownChunk(d documents.Document, c *documents.Chunk) chunk {
-	shown := chunk{ChunkID: documents.ID(d.ID, c.Ordinal), Line: c.Line, Headings: c.Headings(), Content: strings.TrimRight(plain.Lines(c.Content()), " \t\n")}
+	shown := chunk{ChunkID: documents.ID(d.ID, c.Ordinal), Line: c.Line, Headings: c.Headings(),
+		Content: strings.TrimRight(plain.Lines(c.Content()), " \t\n")}
 	if d.Kind() == documents.HTML {
 		shown.Line = 0
 	}
@@ -147,7 +149,8 @@ func (t *tools) describe(id string) (*described, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &described{Type: d.Kind(), Size: d.Size, Modified: d.Modified.UTC().Truncate(time.Second), Headings: []documents.Heading{}}
+	found := &described{Type: d.Kind(), Size: d.Size, Modified: d.Modified.UTC().Truncate(time.Second),
+		Headings: []documents.Heading{}}
 	reader := documents.Reader{Heading: func(h documents.Heading) {
 		if len(found.Headings) == maxHeadings {
 			found.MoreHeadings = true

@@ -226,7 +226,8 @@ func (s *searcher) lookUpIn(name string, runs []placed) error {
 			at++
 		}
 		run := runs[at]
-		if err := s.ranking.Known(run.document, run.ordinal+int(o.chunk)-run.first, segment.Length(int(o.chunk)), int(o.term), int(o.count)); err != nil {
+		if err := s.ranking.Known(run.document, run.ordinal+int(o.chunk)-run.first, segment.Length(int(o.chunk)), int(o.term),
+			int(o.count)); err != nil {
 			return err
 		}
 	}
@@ -315,7 +316,9 @@ func (d *searchData) text(documents int) string {
 		b.WriteString("(nothing found)\n")
 	}
 	if !d.Complete {
-		fmt.Fprintf(&b, "[there was time for %d of %d documents: name fewer knowledge bases, or call knowledge_index first]\n", d.Documents, documents)
+		fmt.Fprintf(&b,
+			"[there was time for %d of %d documents: name fewer knowledge bases, or call knowledge_index first]\n", d.Documents,
+			documents)
 	}
 	if d.Index.State == indexDamaged {
 		b.WriteString("[the index is damaged and was not used: call knowledge_index with rebuild: true to make it anew]\n")

@@ -50,7 +50,8 @@ func think(t thought) (call.Result, error) {
 	about := ""
 	switch {
 	case t.RevisesThought != nil && *t.RevisesThought >= t.ThoughtNumber:
-		hint("revises_thought is %d, which is not before thought %d; name an earlier thought.", int(*t.RevisesThought), n.ThoughtNumber)
+		hint("revises_thought is %d, which is not before thought %d; name an earlier thought.", int(*t.RevisesThought),
+			n.ThoughtNumber)
 	case t.RevisesThought != nil:
 		n.Revises = int(*t.RevisesThought)
 		about += fmt.Sprintf(", revises thought %d", n.Revises)
@@ -60,7 +61,8 @@ func think(t thought) (call.Result, error) {
 	branch := plain.Line(t.BranchID, maxBranch)
 	switch {
 	case t.BranchFromThought != nil && *t.BranchFromThought >= t.ThoughtNumber:
-		hint("branch_from_thought is %d, which is not before thought %d; name an earlier thought.", int(*t.BranchFromThought), n.ThoughtNumber)
+		hint("branch_from_thought is %d, which is not before thought %d; name an earlier thought.", int(*t.BranchFromThought),
+			n.ThoughtNumber)
 	case t.BranchFromThought != nil && branch == "":
 		hint("a branch starts here; give it a name in branch_id, and repeat that in its later thoughts.")
 	case t.BranchFromThought != nil:

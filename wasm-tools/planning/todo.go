@@ -54,7 +54,8 @@ func plan(t todo) (call.Result, error) {
 	var list strings.Builder
 	for i, s := range t.Steps {
 		if first, repeated := position[s.ID]; repeated {
-			return call.Result{}, fmt.Errorf("steps[%d].id: %q is the id of steps[%d] too; give each step an id of its own", i, s.ID, first)
+			return call.Result{},
+				fmt.Errorf("steps[%d].id: %q is the id of steps[%d] too; give each step an id of its own", i, s.ID, first)
 		}
 		position[s.ID] = i
 		if strings.TrimSpace(s.Description) == "" {

@@ -72,7 +72,8 @@ func (a arguments) size() (width, height int, err error) {
 func (a arguments) across() (chart.Range, error) {
 	r := within(chart.Range{Min: -defaultX, Max: defaultX}, a.XMin, a.XMax)
 	if !r.Valid() {
-		return r, errors.New("x_min must be less than x_max, by more than a billionth of it; where one is absent, it is -10 or 10")
+		return r,
+			errors.New("x_min must be less than x_max, by more than a billionth of it; where one is absent, it is -10 or 10")
 	}
 	return r, nil
 }
@@ -81,7 +82,8 @@ func (a arguments) across() (chart.Range, error) {
 func (a arguments) up(fitting chart.Range) (chart.Range, error) {
 	r := within(fitting, a.YMin, a.YMax)
 	if !r.Valid() {
-		return r, fmt.Errorf("y_min must be less than y_max, by more than a billionth of it; they are %g and %g", r.Min, r.Max)
+		return r,
+			fmt.Errorf("y_min must be less than y_max, by more than a billionth of it; they are %g and %g", r.Min, r.Max)
 	}
 	return r, nil
 }
@@ -188,7 +190,8 @@ func encode(picture image.Image, level png.CompressionLevel) ([]byte, error) {
 // describe describes the image in words, for a model that cannot see it.
 func (d drawing) describe() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "A plot of %d by %d pixels, for x from %g to %g and y from %.6g to %.6g.\n", d.Width, d.Height, d.X[0], d.X[1], d.Y[0], d.Y[1])
+	fmt.Fprintf(&b, "A plot of %d by %d pixels, for x from %g to %g and y from %.6g to %.6g.\n", d.Width, d.Height, d.X[0],
+		d.X[1], d.Y[0], d.Y[1])
 	for _, c := range d.Curves {
 		fmt.Fprintf(&b, "%s: %s", c.Colour, c.Formula)
 		switch {

@@ -47,7 +47,8 @@ func (s search) answer(a arguments) (call.Result, error) {
 		return call.Result{}, err
 	}
 	_ = s.progress(0, "asking "+chosen.Name) // nobody need watch
-	found, err := chosen.Search(s.do, provider.Query{Text: a.Query, Count: a.Count, Language: a.Language, Freshness: a.Freshness})
+	found, err := chosen.Search(s.do,
+		provider.Query{Text: a.Query, Count: a.Count, Language: a.Language, Freshness: a.Freshness})
 	if err != nil {
 		return call.Result{}, fmt.Errorf("%s: %w", chosen.Name, err)
 	}

@@ -57,13 +57,15 @@ func read(skills fs.FS, a arguments) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	d := data{Skill: found.Folder, Name: found.Name, Description: found.Description, Problem: found.Problem, FilePath: cmp.Or(a.FilePath, skill.File)}
+	d := data{Skill: found.Folder, Name: found.Name, Description: found.Description, Problem: found.Problem,
+		FilePath: cmp.Or(a.FilePath, skill.File)}
 	if d.Files, d.MoreFiles, err = found.Files(skills); err != nil {
 		return call.Result{}, err
 	}
 	name := path.Clean(d.FilePath)
 	if !fs.ValidPath(name) {
-		return call.Result{}, fmt.Errorf("file_path %q is not within the skill; write a path from its folder, such as %s", plain.Line(d.FilePath, 200), skill.File)
+		return call.Result{}, fmt.Errorf("file_path %q is not within the skill; write a path from its folder, such as %s",
+			plain.Line(d.FilePath, 200), skill.File)
 	}
 	if err := d.load(skills, path.Join(found.Folder, name), int64(a.Offset)); err != nil {
 		return call.Result{}, fmt.Errorf("%s: %w%s", plain.Line(d.FilePath, 200), err, listed(d))

@@ -33,7 +33,8 @@ func wordsOf(text string) []string {
 	each := words.FromString(text)
 	each.Joiners(&words.Joiners[string]{Middle: []rune("-\u2010\u2011")})
 	for each.Next() {
-		if word := each.Value(); strings.ContainsFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+		if word := each.Value(); strings.ContainsFunc(word,
+			func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
 			found = append(found, word)
 		}
 	}
@@ -72,7 +73,8 @@ func count(a arguments) (call.Result, error) {
 		}
 		inParagraph = !isBlank
 	}
-	output := fmt.Sprintf("%d characters (%d without spaces), %d words, %d lines, %d sentences, %d paragraphs, %d code points, %d bytes",
+	output := fmt.Sprintf(
+		"%d characters (%d without spaces), %d words, %d lines, %d sentences, %d paragraphs, %d code points, %d bytes",
 		c.Characters, c.CharactersWithoutSpaces, c.Words, c.Lines, c.Sentences, c.Paragraphs, c.CodePoints, c.Bytes)
 	return call.Result{Success: true, Output: output, Data: c}, nil
 }
@@ -122,10 +124,12 @@ func cased(a arguments) (call.Result, error) {
 	if a.Language != nil {
 		var err error
 		if tag, err = language.Parse(*a.Language); err != nil {
-			return call.Result{}, fmt.Errorf("language: %q is no language tag; write one such as tr or nl, or leave it out", *a.Language)
+			return call.Result{},
+				fmt.Errorf("language: %q is no language tag; write one such as tr or nl, or leave it out", *a.Language)
 		}
 	}
-	caser := map[string]func(language.Tag, ...cases.Option) cases.Caser{"upper": cases.Upper, "lower": cases.Lower, "title": cases.Title}[a.Operation]
+	caser := map[string]func(language.Tag, ...cases.Option) cases.Caser{"upper": cases.Upper, "lower": cases.Lower,
+		"title": cases.Title}[a.Operation]
 	return text(caser(tag).String(a.Text))
 }
 

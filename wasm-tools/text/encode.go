@@ -21,7 +21,8 @@ import (
 func clean(text string) string { return norm.NFC.String(plain.Lines(text)) }
 
 // latin spells letters that have no accents to remove.
-var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "đ", "d", "ð", "d", "þ", "th", "ł", "l", "ħ", "h", "ı", "i", "ŋ", "ng")
+var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "đ", "d", "ð", "d", "þ", "th", "ł", "l", "ħ",
+	"h", "ı", "i", "ŋ", "ng")
 
 // slug makes a name for an address of a text: letters and digits in lower case, with hyphens between words. Latin
 // letters lose their accents, and other scripts stay.

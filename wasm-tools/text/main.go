@@ -31,8 +31,10 @@ type arguments struct {
 // given returns which of the optional arguments there are.
 func (a arguments) given() map[string]bool {
 	return map[string]bool{
-		"pattern": a.Pattern != nil, "regex": a.Regex != nil, "ignore_case": a.IgnoreCase != nil, "replacement": a.Replacement != nil,
-		"separator": a.Separator != nil, "descending": a.Descending != nil, "language": a.Language != nil, "offset": a.Offset != nil, "limit": a.Limit != nil,
+		"pattern": a.Pattern != nil, "regex": a.Regex != nil, "ignore_case": a.IgnoreCase != nil,
+		"replacement": a.Replacement != nil,
+		"separator":   a.Separator != nil, "descending": a.Descending != nil, "language": a.Language != nil,
+		"offset": a.Offset != nil, "limit": a.Limit != nil,
 	}
 }
 
@@ -95,7 +97,8 @@ func process(a arguments) (call.Result, error) {
 	takes := slices.Concat(o.needs, o.takes)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if given[name] && !slices.Contains(takes, name) {
-			return call.Result{}, fmt.Errorf("the operation %s takes no %s; it takes %s", a.Operation, name, strings.Join(append([]string{"text"}, takes...), ", "))
+			return call.Result{}, fmt.Errorf("the operation %s takes no %s; it takes %s", a.Operation, name,
+				strings.Join(append([]string{"text"}, takes...), ", "))
 		}
 	}
 	return o.run(a)
@@ -173,7 +176,8 @@ func list(of func(string) []string, name string) func(arguments) (call.Result, e
 		items := of(a.Text)
 		start, end, data := a.page(len(items), func(i int) int { return len(items[i]) + 8 })
 		data["items"] = items[start:end]
-		return call.Result{Success: true, Output: fmt.Sprintf("%d %s", len(items), name) + shown(items[start:end]) + more(data), Data: data}, nil
+		return call.Result{Success: true, Output: fmt.Sprintf("%d %s", len(items), name) + shown(items[start:end]) +
+			more(data), Data: data}, nil
 	}
 }
 

@@ -205,7 +205,8 @@ func templateOf(replacement string, pattern *regexp.Regexp) ([]part, error) {
 		case index > 0:
 			parts = append(parts, part{isGroup: true, group: index})
 		default:
-			return nil, fmt.Errorf("the pattern has no group %s, it has %d; write $$ for a dollar sign", said, pattern.NumSubexp())
+			return nil,
+				fmt.Errorf("the pattern has no group %s, it has %d; write $$ for a dollar sign", said, pattern.NumSubexp())
 		}
 	}
 	return append(parts, part{text: replacement[last:]}), nil

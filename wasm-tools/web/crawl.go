@@ -49,7 +49,8 @@ func (n network) crawlBatch(a crawlArguments) (call.Result, error) {
 	if len(a.URLs) == 0 || len(a.URLs) > maxPages {
 		return call.Result{}, fmt.Errorf("give 1 to %d URLs", maxPages)
 	}
-	v := view{mode: cmp.Or(a.Extract, text), chars: cmp.Or(a.MaxChars, defaultCrawlChars), links: defaultCrawlLinks, another: true}
+	v := view{mode: cmp.Or(a.Extract, text), chars: cmp.Or(a.MaxChars, defaultCrawlChars), links: defaultCrawlLinks,
+		another: true}
 	b := batch{Pages: n.crawl(a.URLs, v)}
 	for _, p := range b.Pages {
 		if p.Success {

@@ -40,7 +40,8 @@ func (n network) fetchPage(a pageArguments) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	v := view{mode: cmp.Or(a.Extract, text), chars: cmp.Or(a.MaxChars, defaultChars), offset: a.Offset, links: cmp.Or(a.MaxLinks, defaultLinks), targets: a.Targets}
+	v := view{mode: cmp.Or(a.Extract, text), chars: cmp.Or(a.MaxChars, defaultChars), offset: a.Offset,
+		links: cmp.Or(a.MaxLinks, defaultLinks), targets: a.Targets}
 	response, err := n.do(requestFor(address, patience))
 	shown, err := v.show(response, err)
 	if err != nil {
@@ -60,9 +61,12 @@ func checked(address string) (string, error) {
 	case address == "":
 		return "", errors.New("the URL is empty")
 	case err != nil:
-		return "", fmt.Errorf("%s: this is not a URL; write one such as https://example.com/page", plain.Line(address, maxAddress))
+		return "", fmt.Errorf("%s: this is not a URL; write one such as https://example.com/page",
+			plain.Line(address, maxAddress))
 	case parsed.Scheme != "http" && parsed.Scheme != "https", parsed.Host == "":
-		return "", fmt.Errorf("%s: this is not the URL of a web page; write the whole of it, such as https://example.com/page", plain.Line(address, maxAddress))
+		return "",
+			fmt.Errorf("%s: this is not the URL of a web page; write the whole of it, such as https://example.com/page",
+				plain.Line(address, maxAddress))
 	}
 	parsed.Fragment, parsed.RawFragment = "", ""
 	return parsed.String(), nil
@@ -87,7 +91,8 @@ func (v view) show(response *caisson.Response, err error) (shown, error) {
 		return shown{}, errors.New(wording.Status(response))
 	}
 	p, err := page.Read(
-		page.Source{URL: response.URL, ContentType: response.Header("Content-Type"), Body: response.Body, Cut: response.Truncated},
+		page.Source{URL: response.URL, ContentType: response.Header("Content-Type"), Body: response.Body,
+			Cut: response.Truncated},
 		page.Options{Text: v.textLimit(), Links: v.links, Targets: v.targets},
 	)
 	if err != nil {

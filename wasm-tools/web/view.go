@@ -76,7 +76,8 @@ type aboutPage struct {
 }
 
 func (v view) of(response *caisson.Response, p *page.Page) shown {
-	s := shown{data: document{URL: p.URL, Status: response.Status, Type: p.Type, Title: p.Title, Notes: notes(response, p)}}
+	s := shown{data: document{URL: p.URL, Status: response.Status, Type: p.Type, Title: p.Title,
+		Notes: notes(response, p)}}
 	var b strings.Builder
 	b.WriteString(s.data.head(v.mode == text && strings.HasPrefix(p.Text, "# "+p.Title+"\n")))
 	switch v.mode {
@@ -165,7 +166,8 @@ func showStructure(b *strings.Builder, d *document, p *page.Page) {
 		Links: len(p.Links), Excerpt: p.Text,
 	}
 	d.Headings, d.JSONLD, d.Truncated = list(p.Headings), list(p.Data), p.MoreText
-	for _, property := range append([]page.Property{{Name: "description", Content: p.Description}, {Name: "language", Content: p.Language}, {Name: "canonical", Content: p.Canonical}}, p.Meta...) {
+	for _, property := range append([]page.Property{{Name: "description", Content: p.Description},
+		{Name: "language", Content: p.Language}, {Name: "canonical", Content: p.Canonical}}, p.Meta...) {
 		if property.Content != "" {
 			fmt.Fprintf(b, "%s: %s\n", property.Name, property.Content)
 		}

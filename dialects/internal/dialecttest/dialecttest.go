@@ -71,7 +71,8 @@ func Until(d dialects.Dialect, event func(n int) string) (stream dialects.Stream
 // Refused checks that a dialect refused a document, and why.
 func Refused(t testing.TB, d dialects.Dialect, err error, want string) {
 	t.Helper()
-	if refusal, ok := errors.AsType[*dialects.Error](err); !ok || refusal.Dialect != d.Name() || !strings.Contains(err.Error(), want) {
+	if refusal, ok := errors.AsType[*dialects.Error](err); !ok || refusal.Dialect != d.Name() ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("%s: %v; want %s", d.Name(), err, want)
 	}
 }
@@ -170,7 +171,9 @@ func Calls(t testing.TB, dialect dialects.Dialect, calls ...tool.Call) string {
 
 // Offered returns what a dialect writes for tools, and its findings, one on each line: the tool, the
 // severity, the keyword and the path, and whether the tool was adapted.
-func Offered(t testing.TB, dialect dialects.Dialect, strict bool, definitions ...tool.Definition) (written, found string) {
+func Offered(
+	t testing.TB, dialect dialects.Dialect, strict bool, definitions ...tool.Definition,
+) (written, found string) {
 	t.Helper()
 	options := dialects.DefinitionOptions{Strict: strict}
 	text, findings, err := dialect.Definitions(definitions, options)
@@ -252,7 +255,10 @@ func Transcript(t *testing.T, d dialects.Dialect, response tool.ChatResponse, re
 		}
 	}
 	offered := []tool.Definition{
-		{Name: "weather", Description: "The weather of the next days.", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1}},"required":["city"]}`)},
+		{Name: "weather", Description: "The weather of the next days.",
+			Parameters: json.RawMessage(
+				`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1}},` +
+					`"required":["city"]}`)},
 		{Name: "now"},
 	}
 	for name, strict := range map[string]bool{"definitions.json": false, "strict.json": true} {

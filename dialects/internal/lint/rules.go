@@ -101,7 +101,8 @@ func Narrowing() []string {
 // Shaping returns the keywords that may say which properties or items there are at all, so that a schema
 // has another meaning without them, and that no strict mode supports.
 func Shaping() []string {
-	return []string{"if", "then", "else", "dependentSchemas", "dependencies", "patternProperties", "prefixItems", "additionalItems", "unevaluatedProperties"}
+	return []string{"if", "then", "else", "dependentSchemas", "dependencies", "patternProperties", "prefixItems",
+		"additionalItems", "unevaluatedProperties"}
 }
 
 // OneOf is for [Keyword.Taken]: the keyword's value is one of these strings.

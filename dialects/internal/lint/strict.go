@@ -14,7 +14,10 @@ import (
 // Offer writes the JSON array of what offer returns for each tool. It also returns the findings: those of
 // offer, with the tools' names added, and those about the names. An error from offer need not say which tool
 // it is about.
-func Offer[T any](reader wire.Reader, definitions []tool.Definition, names NameRule, offer func(d *tool.Definition) (T, []dialects.Finding, error)) (json.RawMessage, []dialects.Finding, error) {
+func Offer[T any](
+	reader wire.Reader, definitions []tool.Definition, names NameRule,
+	offer func(d *tool.Definition) (T, []dialects.Finding, error),
+) (json.RawMessage, []dialects.Finding, error) {
 	findings, taken := []dialects.Finding{}, make(map[string]bool, len(definitions))
 	written, err := wire.List(reader, definitions, func(d *tool.Definition) (T, error) {
 		found := names.name(d.Name)
@@ -41,7 +44,9 @@ func Offer[T any](reader wire.Reader, definitions []tool.Definition, names NameR
 // Parameters returns a tool's schema as it is offered, the findings, and whether the provider enforces the
 // schema. If strict is set, the schema is changed to what the strict rules require; if they still refuse it,
 // it is offered unchanged and not strict.
-func Parameters(schema json.RawMessage, strict bool, strictRules, looseRules Rules) (json.RawMessage, []dialects.Finding, bool, error) {
+func Parameters(
+	schema json.RawMessage, strict bool, strictRules, looseRules Rules,
+) (json.RawMessage, []dialects.Finding, bool, error) {
 	var reasons []dialects.Finding
 	if strict {
 		held, findings, err := Check(schema, strictRules)
@@ -131,7 +136,8 @@ func orNull(schema *Value) *Value {
 		return slices.ContainsFunc(schema.Members(), func(m Member) bool { return slices.Contains(names, m.Name) })
 	}
 	switch branches := schema.Get("anyOf"); {
-	case branches.IsList() && !hasAny("type", "enum", "const", "properties", "items", "$ref", "$dynamicRef", "allOf", "oneOf", "if"):
+	case branches.IsList() &&
+		!hasAny("type", "enum", "const", "properties", "items", "$ref", "$dynamicRef", "allOf", "oneOf", "if"):
 		if !slices.ContainsFunc(branches.Elements(), func(b *Value) bool { return b.Get("type").HasText("null") }) {
 			schema.Set("anyOf", with(branches, isNull))
 		}
@@ -146,7 +152,8 @@ func orNull(schema *Value) *Value {
 		schema.Delete("const")
 		schema.Set("enum", List(value))
 	}
-	if enum := schema.Get("enum"); enum.IsList() && !slices.ContainsFunc(enum.Elements(), func(e *Value) bool { return e.Literal() == "null" }) {
+	if enum := schema.Get("enum"); enum.IsList() &&
+		!slices.ContainsFunc(enum.Elements(), func(e *Value) bool { return e.Literal() == "null" }) {
 		schema.Set("enum", with(enum, null))
 	}
 	return schema

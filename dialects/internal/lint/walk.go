@@ -130,7 +130,8 @@ func (r *references) resolve(reference string) *Value {
 	if known {
 		return target
 	}
-	if pointer, err := url.PathUnescape(strings.TrimPrefix(reference, "#")); err == nil && strings.HasPrefix(reference, "#") {
+	if pointer, err := url.PathUnescape(strings.TrimPrefix(reference, "#")); err == nil &&
+		strings.HasPrefix(reference, "#") {
 		target = pointed(r.root, pointer)
 	}
 	r.found[reference] = target

@@ -74,7 +74,8 @@ func Unread(kind string, indexes map[int64]bool) []string {
 	for _, index := range sorted[:min(len(sorted), mostNamed)] {
 		named = append(named, fmt.Sprintf("%s %d", kind, index))
 	}
-	return []string{fmt.Sprintf("only the first %s is read, but there are calls in %s, too", kind, listed(named, len(sorted)))}
+	return []string{fmt.Sprintf("only the first %s is read, but there are calls in %s, too", kind,
+		listed(named, len(sorted)))}
 }
 
 // Ended returns the remark about why the provider ended a response, with its message, if there is one.

@@ -18,7 +18,8 @@ import (
 )
 
 // oneSchema says what to write in place of a schema for each position of an array.
-const oneSchema = "write one schema for all items, with anyOf if they differ, and minItems and maxItems; or an object with a property for each"
+const oneSchema = "write one schema for all items, with anyOf if they differ, and minItems and maxItems; or an " +
+	"object with a property for each"
 
 // looseRules are the rules without strict mode, where a schema only tells the model what is wanted. They
 // refuse schemas that are malformed to the API.
@@ -29,10 +30,12 @@ func looseRules() lint.Rules {
 	return lint.Rules{
 		ObjectRoot: lint.Refused("parameters must be an object with properties", "say type: object, and list the properties"),
 		Root: map[string]lint.Keyword{
-			"$id": {}, "anyOf": top, "oneOf": top, "enum": top, "not": top, "allOf": lint.Refused(topLevel, "merge the schemas into one"),
+			"$id": {}, "anyOf": top, "oneOf": top, "enum": top, "not": top,
+			"allOf": lint.Refused(topLevel, "merge the schemas into one"),
 		},
 		Keywords: map[string]lint.Keyword{
-			"type":             lint.Refused("an array must have a schema for its items", "add items, with a type where the tool is to be strict").Only(itemised),
+			"type": lint.Refused("an array must have a schema for its items",
+				"add items, with a type where the tool is to be strict").Only(itemised),
 			"items":            lint.Refused("items must be one schema, not a list", oneSchema).Only(lint.Single),
 			"exclusiveMinimum": bound, "exclusiveMaximum": bound,
 			"$id": lint.Weakened(lint.NestedID, lint.PointersOnly),
@@ -50,9 +53,11 @@ func strictRules() lint.Rules {
 	const notPermitted = "the keyword is not permitted"
 	formats := []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 	rules := looseRules()
-	rules.Keywords["format"] = strictly("it knows only the formats "+strings.Join(formats, ", "), "the format is left out; say it in the description").
+	rules.Keywords["format"] = strictly("it knows only the formats "+strings.Join(formats, ", "),
+		"the format is left out; say it in the description").
 		Only(lint.OneOf(formats...)).Drop()
-	rules.Keywords["$ref"] = strictly("a $ref must refer to the same schema and stand alone", "wrap it to combine it with other keywords: anyOf: [{$ref: …}]").Only(alone)
+	rules.Keywords["$ref"] = strictly("a $ref must refer to the same schema and stand alone",
+		"wrap it to combine it with other keywords: anyOf: [{$ref: …}]").Only(alone)
 	rules.Keywords["$id"] = strictly(lint.NestedID, lint.PointersOnly)
 	rules.Keywords["$dynamicRef"] = strictly(notPermitted, lint.PointersOnly)
 	rules.Keywords["$recursiveRef"] = rules.Keywords["$dynamicRef"]
@@ -65,7 +70,8 @@ func strictRules() lint.Rules {
 		rules.Keywords[accepted] = lint.Keyword{}
 	}
 	for _, holder := range []string{"properties", "anyOf", "$defs", "definitions"} {
-		rules.Keywords[holder] = strictly("each schema must be an object with a type", "say the type of each, or list its values as enum").Only(typed).Enter()
+		rules.Keywords[holder] = strictly("each schema must be an object with a type",
+			"say the type of each, or list its values as enum").Only(typed).Enter()
 	}
 	rules.Keywords["items"] = strictly("items must be one schema, an object with a type", oneSchema).Only(typed).Enter()
 	for _, narrowing := range lint.Narrowing() {
@@ -74,10 +80,13 @@ func strictRules() lint.Rules {
 	for _, shaping := range lint.Shaping() {
 		rules.Keywords[shaping] = strictly(notPermitted, "write the cases as anyOf, or offer the tool without strict")
 	}
-	rules.Others = lint.Weakened("strict mode does not know the keyword, and some models refuse the request", "the keyword is left out").Drop()
+	rules.Others = lint.Weakened("strict mode does not know the keyword, and some models refuse the request",
+		"the keyword is left out").Drop()
 	rules.Root["$id"] = rules.Others
-	rules.Closed = strictly("each object must have additionalProperties: false", "additionalProperties: false is added unless the object allows arbitrary names")
-	rules.AllRequired = strictly("each property must be required", "it becomes required and nullable; null stands for omitting it")
+	rules.Closed = strictly("each object must have additionalProperties: false",
+		"additionalProperties: false is added unless the object allows arbitrary names")
+	rules.AllRequired = strictly("each property must be required",
+		"it becomes required and nullable; null stands for omitting it")
 	rules.Limits = lint.Limits{Depth: 10, Properties: 5000, Enum: 1000, Text: 120_000}
 	return rules
 }
@@ -130,7 +139,9 @@ type Format struct {
 
 // Offer writes the JSON array of what write returns for each tool, and returns it with the findings. Tools
 // of the given types are offered as such, all others as functions.
-func Offer[T any](reader wire.Reader, definitions []tool.Definition, strict bool, write func(t Tool) T, types ...string) (json.RawMessage, []dialects.Finding, error) {
+func Offer[T any](
+	reader wire.Reader, definitions []tool.Definition, strict bool, write func(t Tool) T, types ...string,
+) (json.RawMessage, []dialects.Finding, error) {
 	names := lint.NameRule{Most: 64, Extra: "_-"}
 	return lint.Offer(reader, definitions, names, func(d *tool.Definition) (T, []dialects.Finding, error) {
 		offered, found, err := newTool(d, strict, types)
@@ -170,13 +181,15 @@ func (t *Tool) custom(written json.RawMessage) ([]dialects.Finding, error) {
 		return nil, err
 	}
 	f.Written = written
-	if f.Type == "text" || f.Type == "grammar" && f.Definition != "" && slices.Contains([]string{"lark", "regex"}, f.Syntax) {
+	if f.Type == "text" || f.Type == "grammar" && f.Definition != "" &&
+		slices.Contains([]string{"lark", "regex"}, f.Syntax) {
 		return nil, nil
 	}
 	return []dialects.Finding{{
 		Keyword: "format", Severity: dialects.Refused,
 		Message: "the request is refused: a custom tool takes text, optionally with a grammar",
-		Fix:     `write {"type":"text"}, or {"type":"grammar","syntax":"lark","definition":"…"} with the syntax lark or regex`,
+		Fix: `write {"type":"text"}, or {"type":"grammar","syntax":"lark","definition":"…"} ` +
+			`with the syntax lark or regex`,
 	}}, nil
 }
 

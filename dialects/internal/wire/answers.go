@@ -27,7 +27,9 @@ type Answers struct {
 // ReadAnswers calls visit with each element of a document, which is one element, several, an array of them, or a
 // request with the array in the member under, and returns what visit added. No list is nil. An error of visit is
 // about the answers of one turn, and counts unless the document goes on with another turn.
-func ReadAnswers[T any](r Reader, document []byte, under string, visit func(r Reader, answers *Answers, element *T) error) (dialects.Answers, error) {
+func ReadAnswers[T any](
+	r Reader, document []byte, under string, visit func(r Reader, answers *Answers, element *T) error,
+) (dialects.Answers, error) {
 	answers := &Answers{found: none()}
 	try := func(r Reader, element json.RawMessage) error {
 		var value T
@@ -138,7 +140,8 @@ func Stored(text []byte) (tool.Result, bool) {
 	if !result.Success && result.Kind == "" {
 		result.Kind = tool.ToolFailed
 	}
-	if result.Success && (result.Kind != "" || result.Error != "") || !result.Success && !slices.Contains(tool.Kinds(), result.Kind) {
+	if result.Success && (result.Kind != "" || result.Error != "") ||
+		!result.Success && !slices.Contains(tool.Kinds(), result.Kind) {
 		return tool.Result{}, false
 	}
 	return result, true

@@ -39,7 +39,8 @@ func (r Reader) Fail(path, format string, arguments ...any) error {
 
 // Reported is Fail for an error that the provider reports in the document.
 func (r Reader) Reported(path, format string, arguments ...any) error {
-	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: join(r.Path, path), Message: fmt.Sprintf(format, arguments...), Reported: true}
+	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: join(r.Path, path),
+		Message: fmt.Sprintf(format, arguments...), Reported: true}
 }
 
 func (r Reader) fail(path, message string, cause error) error {

@@ -136,5 +136,6 @@ func Mention(part *tool.Content) string {
 	if len(part.Data) > 0 {
 		size = fmt.Sprintf("%d bytes, not shown", len(part.Data))
 	}
-	return joined(" ", part.Text, fmt.Sprintf("[%s: %s]", part.Type, joined(", ", part.Name, part.MIMEType, part.URL, size)))
+	return joined(" ", part.Text,
+		fmt.Sprintf("[%s: %s]", part.Type, joined(", ", part.Name, part.MIMEType, part.URL, size)))
 }

@@ -38,7 +38,9 @@ type Ready struct {
 // yet.
 //
 // Find fails only if ready fails, or if ctx ends while it waits, with the error of ctx and no answer.
-func (c *Cache[K, V]) Find(ctx context.Context, question Question[K], ready Ready) (answer V, from Source, flight *Flight[K, V], err error) {
+func (c *Cache[K, V]) Find(
+	ctx context.Context, question Question[K], ready Ready,
+) (answer V, from Source, flight *Flight[K, V], err error) {
 	join := !question.Alone // until a flight has failed: the next might as well
 	for has := ready.Get == nil; ; {
 		answer, from, f := c.enter(question, join, has)

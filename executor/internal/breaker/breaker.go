@@ -89,7 +89,8 @@ type OpenError struct {
 
 // Error returns the number of failures and the time.
 func (e *OpenError) Error() string {
-	return fmt.Sprintf("breaker: the circuit is open after %d consecutive failures, until %s", e.Failures, e.Until.Format(time.RFC3339))
+	return fmt.Sprintf("breaker: the circuit is open after %d consecutive failures, until %s", e.Failures,
+		e.Until.Format(time.RFC3339))
 }
 
 // Allow reports whether the key may be called. The caller must report the outcome once. The error is an

@@ -191,7 +191,8 @@ func (s *texts) Page(reference string, from, most int64) (tool.Page, error) {
 	}
 	total := int64(len(text))
 	if from < 0 || from > total {
-		return tool.Page{}, refused(reference, fmt.Errorf("%w: it has %d bytes and no page from %d on", ErrRange, total, from))
+		return tool.Page{},
+			refused(reference, fmt.Errorf("%w: it has %d bytes and no page from %d on", ErrRange, total, from))
 	}
 	if most < 0 {
 		return tool.Page{}, refused(reference, fmt.Errorf("%w: a page cannot have %d bytes", ErrRange, most))

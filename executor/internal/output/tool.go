@@ -16,8 +16,10 @@ const ToolName = "read_output"
 
 const toolParameters = `{"type":"object","properties":{` +
 	`"reference":{"type":"string","description":"The reference that stands where the result was cut."},` +
-	`"from":{"type":"integer","minimum":0,"maximum":9007199254740991,"default":0,"description":"The first byte to read; the last page said where the next begins."},` +
-	`"bytes":{"type":"integer","minimum":1,"maximum":1048576,"default":32768,"description":"How many bytes to read at most."}` +
+	`"from":{"type":"integer","minimum":0,"maximum":9007199254740991,"default":0,` +
+	`"description":"The first byte to read; the last page said where the next begins."},` +
+	`"bytes":{"type":"integer","minimum":1,"maximum":1048576,"default":32768,` +
+	`"description":"How many bytes to read at most."}` +
 	`},"required":["reference"],"additionalProperties":false}`
 
 // Tool is a tool with which a model reads the rest of a result that was cut.

@@ -15,7 +15,8 @@ import (
 func (w *Batch) check() error {
 	switch {
 	case w.Version != Version:
-		return fmt.Errorf("it is of the version %q, and %q is what can be resumed here; run the batch again", tool.Shown(w.Version, 64), Version)
+		return fmt.Errorf("it is of the version %q, and %q is what can be resumed here; run the batch again",
+			tool.Shown(w.Version, 64), Version)
 	case !isID(w.ID):
 		return errors.New("the batch id is invalid")
 	case w.Revision < 1 || w.Revision > maxRevision:

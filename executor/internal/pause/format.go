@@ -80,7 +80,8 @@ func Ended(record *tool.Record, final bool) Call {
 	r := ownRecord(record)
 	return Call{CallID: r.CallID, Call: r.Call, Ended: &storedRecord{
 		Final: final, Result: storedResult{r.Result, jsonText(r.Result.Data), r.Result.Content},
-		Skipped: r.Skipped, ExecutionTime: r.ExecutionTime, Cached: r.Cached, Source: r.Source, Repairs: r.Repairs, Cuts: r.Cuts,
+		Skipped: r.Skipped, ExecutionTime: r.ExecutionTime, Cached: r.Cached, Source: r.Source, Repairs: r.Repairs,
+		Cuts:    r.Cuts,
 		Denials: each(r.Denials, encodeDenial), HostCalls: r.HostCalls, Log: r.Log, Usage: r.Usage,
 	}}
 }
@@ -89,7 +90,8 @@ func Ended(record *tool.Record, final bool) Call {
 func Open(callID string, call tool.Call, action *tool.Action) Call {
 	c := Call{CallID: callID, Call: call}
 	if a := action; a != nil {
-		c.Waits = &storedAction{a.Type, a.Tool, jsonText(a.Arguments), a.Hints, a.Reason, a.Fingerprint, each(a.Decisions, encodeDecision), a.Callees}
+		c.Waits = &storedAction{a.Type, a.Tool, jsonText(a.Arguments), a.Hints, a.Reason, a.Fingerprint,
+			each(a.Decisions, encodeDecision), a.Callees}
 	}
 	return c
 }
@@ -112,7 +114,8 @@ func (s *Call) Record() tool.Record {
 	result.Data, result.Content = json.RawMessage(e.Result.Data), e.Result.Content
 	return ownRecord(&tool.Record{
 		Call: s.Call, CallID: s.CallID, Result: result,
-		Skipped: e.Skipped, ExecutionTime: e.ExecutionTime, Cached: e.Cached, Source: e.Source, Repairs: e.Repairs, Cuts: e.Cuts,
+		Skipped: e.Skipped, ExecutionTime: e.ExecutionTime, Cached: e.Cached, Source: e.Source, Repairs: e.Repairs,
+		Cuts:    e.Cuts,
 		Denials: each(e.Denials, storedDenial.decode), HostCalls: e.HostCalls, Log: e.Log, Usage: e.Usage,
 	})
 }
@@ -130,7 +133,8 @@ func ownRecord(r *tool.Record) tool.Record {
 func (s *Call) Action() tool.Action {
 	a := s.Waits
 	action := tool.Action{
-		Type: a.Type, CallID: s.CallID, Call: s.Call, Tool: a.Tool, Arguments: bytes.Clone(a.Arguments), Hints: a.Hints, Reason: a.Reason,
+		Type: a.Type, CallID: s.CallID, Call: s.Call, Tool: a.Tool, Arguments: bytes.Clone(a.Arguments), Hints: a.Hints,
+		Reason:      a.Reason,
 		Fingerprint: a.Fingerprint, Decisions: each(a.Decisions, storedDecision.decode), Callees: slices.Clone(a.Callees),
 	}
 	action.Call.ID = cmp.Or(action.Call.ID, s.CallID)

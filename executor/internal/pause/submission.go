@@ -205,7 +205,8 @@ func (m mistakes) Unwrap() []error {
 // shownID returns an id that was Answer in quotes, unless it is the JSON of a number or has quotes: MCP has both 1
 // and "1".
 func shownID(id string) string {
-	if shown := tool.Shown(id, maxShownID); id != "" && strings.Contains(`"-0123456789`, id[:1]) && json.Valid([]byte(id)) {
+	if shown := tool.Shown(id, maxShownID); id != "" && strings.Contains(`"-0123456789`, id[:1]) &&
+		json.Valid([]byte(id)) {
 		return shown
 	}
 	return strconv.Quote(tool.Shown(id, maxShownID))

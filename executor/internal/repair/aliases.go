@@ -16,7 +16,9 @@ import (
 // Rename gives arguments that are written under an alias the names of their parameters, and returns the
 // changes, in an order in which they can be applied. It is an error, worded for a model, to write a parameter
 // under two names.
-func Rename(ctx context.Context, own tool.Arguments, aliases []manifests.ParameterAlias) (tool.Arguments, []tool.Repair, error) {
+func Rename(
+	ctx context.Context, own tool.Arguments, aliases []manifests.ParameterAlias,
+) (tool.Arguments, []tool.Repair, error) {
 	isWritten := func(a manifests.ParameterAlias) bool { _, ok := own.Get(a.Name); return ok }
 	if !slices.ContainsFunc(aliases, isWritten) {
 		return own, nil, nil
@@ -65,7 +67,8 @@ func rename(v jsontext.Value, aliases []manifests.ParameterAlias) (string, []too
 }
 
 func change(name, from, to string) tool.Repair {
-	return tool.Repair{Path: schema.MemberPath("", name), Rule: string(Alias), From: json.RawMessage(from), To: json.RawMessage(to)}
+	return tool.Repair{Path: schema.MemberPath("", name), Rule: string(Alias), From: json.RawMessage(from),
+		To: json.RawMessage(to)}
 }
 
 // meaning returns the parameter's value for one that is written under an alias.
@@ -87,7 +90,9 @@ func writtenTwice(parameter, first, second string) error {
 		first, second = second, first
 	}
 	if second == parameter {
-		return &tool.ArgumentsError{Err: fmt.Errorf("%s is another name for %s, and both are given; write only %[2]s", first, parameter)}
+		return &tool.ArgumentsError{Err: fmt.Errorf("%s is another name for %s, and both are given; write only %[2]s", first,
+			parameter)}
 	}
-	return &tool.ArgumentsError{Err: fmt.Errorf("%s and %s are both other names for %s; write only %[3]s", first, second, parameter)}
+	return &tool.ArgumentsError{Err: fmt.Errorf("%s and %s are both other names for %s; write only %[3]s", first, second,
+		parameter)}
 }

@@ -22,7 +22,8 @@ func (w *walk) clamp(at *spot, text string, p place) string {
 	whole := p.types&schema.Number == schema.Integer
 	to := text
 	for _, n := range p.nodes {
-		for _, b := range []bound{{n.Minimum, -1, false}, {n.ExclusiveMinimum, -1, true}, {n.Maximum, 1, false}, {n.ExclusiveMaximum, 1, true}} {
+		for _, b := range []bound{{n.Minimum, -1, false}, {n.ExclusiveMinimum, -1, true}, {n.Maximum, 1, false},
+			{n.ExclusiveMaximum, 1, true}} {
 			limit, literal, ok := b.limit(whole)
 			if ok && value.Cmp(limit)*b.side > 0 {
 				value, to = limit, literal

@@ -144,7 +144,9 @@ func newShallow(root *schema.Node, d defaults, reserved func(string) bool) shall
 		inner := p.member(at, name)
 		s.deep = s.deep || d.anyInside(inner.nodes)
 		if text := d.at(inner); text != "" {
-			s.defaults = append(s.defaults, shallowDefault{name, tool.Repair{Path: schema.MemberPath("", name), Rule: string(Default), From: json.RawMessage(absent), To: json.RawMessage(text)}})
+			s.defaults = append(s.defaults,
+				shallowDefault{name, tool.Repair{Path: schema.MemberPath("", name), Rule: string(Default),
+					From: json.RawMessage(absent), To: json.RawMessage(text)}})
 		}
 	}
 	return s

@@ -68,7 +68,9 @@ type Result struct {
 // New returns a repairer for a tool's schema. The aliases are those of its parameters; only arguments inside
 // others still have them, since [Rename] comes first. reserved names the parameters that a model
 // does not set: they are neither changed nor filled in. If ctx ends, the repairer may lack defaults.
-func New(ctx context.Context, s *schema.Schema, aliases []manifests.ParameterAlias, reserved func(name string) bool) *Repairer {
+func New(
+	ctx context.Context, s *schema.Schema, aliases []manifests.ParameterAlias, reserved func(name string) bool,
+) *Repairer {
 	root := s.Structure()
 	d := newDefaults(ctx, root)
 	return &Repairer{root, aliases, reserved, d, newShallow(root, d, reserved)}
@@ -77,7 +79,9 @@ func New(ctx context.Context, s *schema.Schema, aliases []manifests.ParameterAli
 // Repair checks arguments and repairs them where they do not fit. check says whether they
 // do; it is called at most four times, the last time with the arguments of the result if these fit.
 // names are the names of the tool. Once ctx has ended, nothing more is repaired; check should say so.
-func (r *Repairer) Repair(ctx context.Context, own tool.Arguments, names []string, check func(tool.Arguments) error) Result {
+func (r *Repairer) Repair(
+	ctx context.Context, own tool.Arguments, names []string, check func(tool.Arguments) error,
+) Result {
 	filled := r.Fill(ctx, own, check)
 	if filled.Misfit == nil {
 		return filled
@@ -118,7 +122,8 @@ func (r *Repairer) pass(ctx context.Context, own tool.Arguments, names []string,
 	if err != nil {
 		return unchanged // which the check reports
 	}
-	w := &walk{ctx: ctx, places: newPlaces(), defaults: r.defaults, aliases: r.aliases, reserved: r.reserved, rules: rules, fill: fill}
+	w := &walk{ctx: ctx, places: newPlaces(), defaults: r.defaults, aliases: r.aliases, reserved: r.reserved, rules: rules,
+		fill: fill}
 	root := w.of(r.root)
 	result := string(text)
 	if v, ok := w.read(result); ok {

@@ -208,7 +208,8 @@ func isNameRune(r rune) bool {
 }
 
 // words are true, false and null, as JSON and as Python write them.
-var words = map[string]string{"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
+var words = map[string]string{"true": "true", "false": "false", "null": "null", "True": "true", "False": "false",
+	"None": "null"}
 
 // word reads one of the words.
 func (t *tolerant) word() bool {

@@ -22,10 +22,12 @@ func NativeCommand(ctx context.Context, dir string) (program string, err error) 
 	if goruntime.GOOS == "windows" {
 		program += ".exe"
 	}
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program, ".")
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program,
+		".")
 	command.Dir = source
 	// A test binary built for coverage or races hands its settings down; the tool wants none.
-	command.Env = append(command.Environ(), "GOFLAGS=", "GOEXPERIMENT=", "CGO_ENABLED=0", "GOOS="+goruntime.GOOS, "GOARCH="+goruntime.GOARCH)
+	command.Env = append(command.Environ(), "GOFLAGS=", "GOEXPERIMENT=", "CGO_ENABLED=0", "GOOS="+goruntime.GOOS,
+		"GOARCH="+goruntime.GOARCH)
 	if message, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("guests: compile %s: %w\n%s", source, err, message)
 	}

@@ -27,8 +27,10 @@ const (
 // ErrNoGuest means that the language has no guest of the wanted form.
 var ErrNoGuest = errors.New("guests: no such guest")
 
-//go:embed c/kernels.wasm c/kernelcommand.wasm c/untuned.wasm c/untunedcommand.wasm c/recursive.wasm c/recursivecommand.wasm c/tool.wasm c/plugin.wasm
-//go:embed rust/kernels.wasm rust/kernelcommand.wasm rust/untuned.wasm rust/untunedcommand.wasm rust/recursive.wasm rust/recursivecommand.wasm rust/tool.wasm rust/plugin.wasm
+//go:embed c/kernels.wasm c/kernelcommand.wasm c/untuned.wasm c/untunedcommand.wasm
+//go:embed c/recursive.wasm c/recursivecommand.wasm c/tool.wasm c/plugin.wasm
+//go:embed rust/kernels.wasm rust/kernelcommand.wasm rust/untuned.wasm rust/untunedcommand.wasm
+//go:embed rust/recursive.wasm rust/recursivecommand.wasm rust/tool.wasm rust/plugin.wasm
 //go:embed assemblyscript/plugin.wasm
 var committed embed.FS
 

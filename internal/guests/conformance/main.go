@@ -31,9 +31,16 @@ type result struct {
 
 var (
 	// pixel is a PNG of one red pixel.
-	pixel = part{Type: "image", MIMEType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00\x90wS\xde\x00\x00\x00\x0cIDATx\x9cc\xf8\xcf\xc0\x00\x00\x03\x01\x01\x00\xc9\xfe\x92\xef\x00\x00\x00\x00IEND\xaeB`\x82")}
+	pixel = part{Type: "image", MIMEType: "image/png",
+		Data: []byte(
+			"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02" +
+				"\x00\x00\x00\x90wS\xde\x00\x00\x00\x0cIDATx\x9cc\xf8" +
+				"\xcf\xc0\x00\x00\x03\x01\x01\x00\xc9\xfe\x92\xef\x00\x00\x00\x00IEND\xaeB`\x82")}
 	// silence is a WAV without a sample.
-	silence = part{Type: "file", MIMEType: "audio/wav", Data: []byte("RIFF$\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00@\x1f\x00\x00@\x1f\x00\x00\x01\x00\x08\x00data\x00\x00\x00\x00")}
+	silence = part{Type: "file", MIMEType: "audio/wav",
+		Data: []byte(
+			"RIFF$\x00\x00\x00WAVEfmt " +
+				"\x10\x00\x00\x00\x01\x00\x01\x00@\x1f\x00\x00@\x1f\x00\x00\x01\x00\x08\x00data\x00\x00\x00\x00")}
 )
 
 func main() {
@@ -57,10 +64,12 @@ func do(name string) (result, error) {
 	case "audio_content":
 		done.Content = []part{silence}
 	case "embedded_resource":
-		done.Content = []part{{Type: "file", URL: "test://embedded-resource", MIMEType: "text/plain", Text: "This is an embedded resource content."}}
+		done.Content = []part{{Type: "file", URL: "test://embedded-resource", MIMEType: "text/plain",
+			Text: "This is an embedded resource content."}}
 	case "multiple_content_types":
 		done.Output = "Multiple content types test:"
-		done.Content = []part{pixel, {Type: "file", URL: "test://mixed-content-resource", MIMEType: "application/json", Text: `{"test":"data","value":123}`}}
+		done.Content = []part{pixel, {Type: "file", URL: "test://mixed-content-resource", MIMEType: "application/json",
+			Text: `{"test":"data","value":123}`}}
 	case "error_handling":
 		return result{Error: "This tool intentionally returns an error for testing"}, nil
 	case "tool_with_logging":

@@ -15,7 +15,8 @@ import (
 type pointer = unsafe.Pointer
 
 //go:wasmimport wasi_unstable path_open
-func pathOpen(fd int32, follow uint32, path pointer, length uint32, oflags uint32, rights, inheriting uint64, fdflags uint32, opened pointer) uint32
+func pathOpen(fd int32, follow uint32, path pointer, length uint32, oflags uint32, rights, inheriting uint64,
+	fdflags uint32, opened pointer) uint32
 
 //go:wasmimport wasi_unstable fd_seek
 func fdSeek(fd int32, offset int64, whence uint32, position pointer) uint32
@@ -30,7 +31,8 @@ func pollOneoff(in, out pointer, count uint32, events pointer) uint32
 func sockOpen(family, kind uint32, opened pointer) uint32
 
 //go:wasmimport wasi_snapshot_preview1 sock_getaddrinfo
-func sockGetaddrinfo(node pointer, nodeLength uint32, service pointer, serviceLength uint32, hints, results pointer, most uint32, count pointer) uint32
+func sockGetaddrinfo(node pointer, nodeLength uint32, service pointer, serviceLength uint32, hints, results pointer,
+	most uint32, count pointer) uint32
 
 //go:wasmimport wasi_snapshot_preview1 sock_connect
 func sockConnect(fd int32, address pointer, port uint32) uint32
@@ -56,7 +58,8 @@ func main() {
 	errnos := map[string]uint32{}
 	report := map[string]any{"errnos": errnos}
 
-	errnos["path_open"] = pathOpen(4, 1, pointer(&path[0]), uint32(len(path)), 0, 1<<1|1<<2|1<<5|1<<21, 0, 0, pointer(&answer))
+	errnos["path_open"] = pathOpen(4, 1, pointer(&path[0]), uint32(len(path)), 0, 1<<1|1<<2|1<<5|1<<21, 0, 0,
+		pointer(&answer))
 	file := int32(binary.LittleEndian.Uint32(answer[:]))
 	for name, at := range map[string]struct {
 		offset int64
@@ -74,7 +77,8 @@ func main() {
 		stat[i] = unused
 	}
 	errnos["fd_filestat_get"] = fdFilestatGet(file, pointer(&stat))
-	report["type"], report["links"], report["size"] = stat[16], binary.LittleEndian.Uint32(stat[20:]), binary.LittleEndian.Uint64(stat[24:])
+	report["type"], report["links"], report["size"] = stat[16], binary.LittleEndian.Uint32(stat[20:]),
+		binary.LittleEndian.Uint64(stat[24:])
 	report["modified"] = binary.LittleEndian.Uint64(stat[40:])
 	report["behind"] = stat[56]
 
@@ -94,9 +98,11 @@ func main() {
 
 	host := []byte("example.com")
 	errnos["sock_open"] = sockOpen(1, 2, pointer(&answer))
-	errnos["sock_getaddrinfo"] = sockGetaddrinfo(pointer(&host[0]), uint32(len(host)), pointer(&host[0]), 0, pointer(&answer), pointer(&answer), 1, pointer(&answer))
+	errnos["sock_getaddrinfo"] = sockGetaddrinfo(pointer(&host[0]), uint32(len(host)), pointer(&host[0]), 0,
+		pointer(&answer), pointer(&answer), 1, pointer(&answer))
 	errnos["sock_connect"] = sockConnect(file, pointer(&answer), 80)
-	errnos["sock_accept"], errnos["sock_accept V1"] = sockAccept(file, 0, pointer(&answer)), sockAcceptV1(99, pointer(&answer))
+	errnos["sock_accept"], errnos["sock_accept V1"] = sockAccept(file, 0, pointer(&answer)),
+		sockAcceptV1(99, pointer(&answer))
 	errnos["sock_getlocaladdr"] = sockGetlocaladdr(file, pointer(&answer), pointer(&answer))
 	errnos["sock_getlocaladdr V1"] = sockGetlocaladdrV1(file, pointer(&answer), pointer(&answer), pointer(&answer))
 

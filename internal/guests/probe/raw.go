@@ -38,7 +38,8 @@ type answer struct {
 type pointer = unsafe.Pointer
 
 //go:wasmimport wasi_snapshot_preview1 path_open
-func pathOpen(fd int32, follow uint32, path pointer, length uint32, oflags uint32, rights, inheriting uint64, fdflags uint32, opened pointer) uint32
+func pathOpen(fd int32, follow uint32, path pointer, length uint32, oflags uint32, rights, inheriting uint64,
+	fdflags uint32, opened pointer) uint32
 
 //go:wasmimport wasi_snapshot_preview1 fd_read
 func fdRead(fd int32, vectors pointer, count uint32, n pointer) uint32
@@ -71,7 +72,8 @@ func fdFilestatSetTimes(fd int32, accessed, modified uint64, flags uint32) uint3
 func pathFilestatGet(fd int32, follow uint32, path pointer, length uint32, stat pointer) uint32
 
 //go:wasmimport wasi_snapshot_preview1 path_filestat_set_times
-func pathFilestatSetTimes(fd int32, follow uint32, path pointer, length uint32, accessed, modified uint64, flags uint32) uint32
+func pathFilestatSetTimes(fd int32, follow uint32, path pointer, length uint32, accessed, modified uint64,
+	flags uint32) uint32
 
 //go:wasmimport wasi_snapshot_preview1 path_create_directory
 func pathCreateDirectory(fd int32, path pointer, length uint32) uint32

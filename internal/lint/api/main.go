@@ -58,7 +58,8 @@ func compare(total, want int, file string) error {
 		return fmt.Errorf("the public packages export %d identifiers, and %s allows %d: "+
 			"unexport what no other module needs, or move it to a package in internal", total, file, want)
 	case total < want:
-		return fmt.Errorf("the public packages export only %d identifiers: write %d instead of %d to %s", total, total, want, file)
+		return fmt.Errorf("the public packages export only %d identifiers: write %d instead of %d to %s", total, total, want,
+			file)
 	}
 	return nil
 }

@@ -41,7 +41,8 @@ func Check[U any](t testing.TB, sample Sample[U], seed uint64) {
 		requests, asked := draw(random, sample.Request, 1+random.IntN(2), false)
 		grants, given := draw(random, sample.Grant, random.IntN(4), true)
 		denials, taken := draw(random, sample.Denial, random.IntN(3), false)
-		world := fmt.Sprintf("requests %s, grants %s, denials %s", texts(asked, requests), texts(given, grants), texts(taken, denials))
+		world := fmt.Sprintf("requests %s, grants %s, denials %s", texts(asked, requests), texts(given, grants),
+			texts(taken, denials))
 		rules := permission.Rules{Grants: grants, Denials: denials, Module: module}
 		for _, request := range requests {
 			rules.Requests = append(rules.Requests, request.Rule)
@@ -60,7 +61,9 @@ func Check[U any](t testing.TB, sample Sample[U], seed uint64) {
 	}
 }
 
-func draw[U any](random *rand.Rand, line func(*rand.Rand) Line[U], n int, bound bool) (statements []permission.Statement, lines []Line[U]) {
+func draw[U any](
+	random *rand.Rand, line func(*rand.Rand) Line[U], n int, bound bool,
+) (statements []permission.Statement, lines []Line[U]) {
 	for range n {
 		l := line(random)
 		s := permission.Statement{Rule: l.Rule}
@@ -81,7 +84,10 @@ func texts[U any](lines []Line[U], statements []permission.Statement) []string {
 }
 
 // wrong says in what an outcome differs from the reference for one use, or "".
-func wrong[U any](sample Sample[U], o permission.Outcome, asked Line[U], given []Line[U], grants []permission.Statement, taken []Line[U], use U) string {
+func wrong[U any](
+	sample Sample[U], o permission.Outcome, asked Line[U], given []Line[U], grants []permission.Statement, taken []Line[U],
+	use U,
+) string {
 	among := func(permits []permission.Permit) bool {
 		return slices.ContainsFunc(permits, func(p permission.Permit) bool { return sample.Matches(p.Rule, use) })
 	}
@@ -116,7 +122,8 @@ func wrong[U any](sample Sample[U], o permission.Outcome, asked Line[U], given [
 		return "effective, and not granted"
 	}
 	for _, p := range o.Granted {
-		if sample.Matches(p.Rule, use) && !denied && !slices.ContainsFunc(o.Effective, func(left permission.Permit) bool { return left.Grant == p.Grant }) {
+		if sample.Matches(p.Rule, use) && !denied &&
+			!slices.ContainsFunc(o.Effective, func(left permission.Permit) bool { return left.Grant == p.Grant }) {
 			return fmt.Sprintf("grant %d was taken away, and no denial is about this use", p.Grant)
 		}
 	}

@@ -48,7 +48,8 @@ func lastLine(words string) string {
 		case strings.TrimSpace(line) == "", line[0] == ' ', line[0] == '\t':
 		case frames && (strings.HasSuffix(line, ")") || strings.HasPrefix(line, "created by ")): // Go
 		case strings.HasPrefix(line, "goroutine ") && strings.HasSuffix(line, "]:"):
-		case strings.HasPrefix(line, "note: run with `RUST_BACKTRACE"), line == "stack backtrace:", line == "stack traceback:":
+		case strings.HasPrefix(line, "note: run with `RUST_BACKTRACE"), line == "stack backtrace:",
+			line == "stack traceback:":
 		default:
 			return line
 		}
@@ -65,7 +66,8 @@ func isSystems(line string) bool {
 		line = line[:number]
 	}
 	line = strings.TrimRight(line, "\"')}. ")
-	for _, words := range []string{"operation not permitted", "read-only file system", "permissiondenied", "readonlyfilesystem"} {
+	for _, words := range []string{"operation not permitted", "read-only file system", "permissiondenied",
+		"readonlyfilesystem"} {
 		if before, found := strings.CutSuffix(line, words); found {
 			before = strings.TrimRight(before, " ")
 			return before == "" || strings.ContainsAny(before[len(before)-1:], ":]\"'(")
@@ -94,7 +96,8 @@ func (a *Answer) names(reason string, d tool.Denial) bool {
 			return true
 		}
 	}
-	return mentions(reason, d.Value, isCalled("tool", "tools", "call", "calls", "calling", "called", "context", "secret", "variable"))
+	return mentions(reason, d.Value,
+		isCalled("tool", "tools", "call", "calls", "calling", "called", "context", "secret", "variable"))
 }
 
 // mentions reports whether a text has a name in it that is no part of a longer one. If the name may be
@@ -132,7 +135,8 @@ func isWhole(before, name, after string) bool {
 	if partOfName(last) || partOfName(first) {
 		return false
 	}
-	if next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, "/.-")); strings.ContainsRune("/.-", first) && partOfName(next) {
+	if next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, "/.-")); strings.ContainsRune("/.-", first) &&
+		partOfName(next) {
 		return false
 	}
 	if last != '/' || strings.HasPrefix(name, "/") {
@@ -148,7 +152,8 @@ func partOfName(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) 
 func isQuote(c rune) bool { return strings.ContainsRune("\"'`“”‘’«»", c) }
 
 // operations are the words before a file's name in the errors of Go and its like.
-var operations = []string{"open", "openat", "openfdat", "stat", "lstat", "read", "write", "readlink", "mkdir", "remove", "rename", "unlink", "unlinkat", "symlink", "link", "truncate", "chdir"}
+var operations = []string{"open", "openat", "openfdat", "stat", "lstat", "read", "write", "readlink", "mkdir", "remove",
+	"rename", "unlink", "unlinkat", "symlink", "link", "truncate", "chdir"}
 
 // isOpened reports whether a name stands as in what perror prints: at the start of the reason or of a part of it, or
 // behind an operation, as in "open notes: No such file".

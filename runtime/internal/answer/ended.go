@@ -48,7 +48,8 @@ func (a *Answer) finish(ctx, caller context.Context, used engine.Usage, err erro
 		return a.Fail(tool.Output, fmt.Sprintf("the tool wrote more than %s of output", limits.Output), nil)
 	case errors.Is(err, engine.ErrFuel):
 		if a.CallersFuel {
-			return a.Fail(tool.Fuel, fmt.Sprintf("the tool used up the %d instructions of fuel that its caller had left", a.Fuel), nil)
+			return a.Fail(tool.Fuel,
+				fmt.Sprintf("the tool used up the %d instructions of fuel that its caller had left", a.Fuel), nil)
 		}
 		return a.Fail(tool.Fuel, fmt.Sprintf("the tool used up its fuel of %d instructions", limits.Fuel), nil)
 	case errors.Is(err, engine.ErrMemory):
@@ -120,7 +121,8 @@ func (a *Answer) endedBy(used engine.Usage, ended *extism.Error) (tool.Outcome, 
 		denial := *ended.Denial
 		denial.Value, denial.Rule = masked(denial.Value), masked(denial.Rule)
 		return a.Deny(denial)
-	case (ended.NoRoom || ended.Fault) && used.MemoryRefused > 0: // a fault, if it went on with the offset 0 that alloc returns then
+	case (ended.NoRoom || ended.Fault) &&
+		used.MemoryRefused > 0: // a fault, if it went on with the offset 0 that alloc returns then
 		return a.outOfMemory(used)
 	case ended.Fault:
 		kind, words = tool.Trap, "the tool crashed: "

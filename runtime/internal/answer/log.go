@@ -37,7 +37,8 @@ func (a *Answer) mask(ctx context.Context, ended error) error {
 		ended = err
 	}
 	if a.Plugin != nil {
-		if a.Plugin.Error, err = masked.MaskFirst(ctx, a.Plugin.Error, min(len(a.Plugin.Error), int(a.Limits.Output))); err != nil {
+		if a.Plugin.Error, err = masked.MaskFirst(ctx, a.Plugin.Error,
+			min(len(a.Plugin.Error), int(a.Limits.Output))); err != nil {
 			ended = err
 		}
 	}

@@ -99,7 +99,8 @@ func (r *objectReader) reason() string {
 		if said.Kind() != jsontext.Number && said.Len() == 0 {
 			break
 		}
-		if inside, err := readJSON(r.ctx, []byte(said.Text()), jsontext.Limits{Values: len(said.Text()) + 1, Keep: isMessage}); err == nil {
+		if inside, err := readJSON(r.ctx, []byte(said.Text()),
+			jsontext.Limits{Values: len(said.Text()) + 1, Keep: isMessage}); err == nil {
 			for _, message := range inside.Root().Members() {
 				if reason := strings.TrimSpace(message.String()); reason != "" {
 					if said.Len() > 1 {

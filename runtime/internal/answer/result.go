@@ -103,7 +103,8 @@ func (a *Answer) read(ctx context.Context, code uint32) (reading, error) {
 		what = "the tool reported a failure"
 	}
 	result.Success, result.Error = false, a.quote(what, log)
-	return reading{Result: result, reason: lastLine(cmp.Or(a.lastWords(maxReason), lastOf(result.Output, maxReason, false)))}, nil
+	return reading{Result: result,
+		reason: lastLine(cmp.Or(a.lastWords(maxReason), lastOf(result.Output, maxReason, false)))}, nil
 }
 
 // checked returns what a tool says that succeeded, if its data fits its result schema. Members beside
@@ -126,7 +127,8 @@ func (a *Answer) checked(ctx context.Context, said object) (reading, error) {
 		return reading{}, late
 	}
 	if wrong != nil {
-		return reading{Result: tool.Result{Error: "the tool's data does not fit its result schema: " + wrong.Error()}, ours: true}, nil
+		return reading{Result: tool.Result{Error: "the tool's data does not fit its result schema: " + wrong.Error()},
+			ours: true}, nil
 	}
 	return reading{Result: said.Result}, nil
 }

@@ -18,7 +18,9 @@ type linkedModule struct {
 
 // assembleBeside makes the instances of the modules that one is linked with, in order, and returns the context in which
 // imports find them. Their memories share the limit, and all use the counter of the first.
-func (m *Module) assembleBeside(ctx context.Context, limit uint64) (inside context.Context, beside []*instance, refused int64, err error) {
+func (m *Module) assembleBeside(
+	ctx context.Context, limit uint64,
+) (inside context.Context, beside []*instance, refused int64, err error) {
 	if len(m.beside) == 0 {
 		return ctx, nil, 0, nil
 	}

@@ -129,7 +129,9 @@ func noSpace(err error) error {
 
 // ServeCompiler compiles the module on standard input if this process was started as a compiler.
 // The caller must then exit with the returned code. Otherwise serving is false.
-func ServeCompiler(ctx context.Context, lookup func(string) (string, bool), stdin io.Reader, stderr io.Writer) (code int, serving bool) {
+func ServeCompiler(
+	ctx context.Context, lookup func(string) (string, bool), stdin io.Reader, stderr io.Writer,
+) (code int, serving bool) {
 	directory, serving := lookup(compilerDirectory)
 	if !serving {
 		return 0, false
@@ -241,7 +243,8 @@ func (t *tail) String() string { return strings.ToValidUTF8(string(t.bytes), "\u
 func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_ *Module, err error) {
 	hasKernel := e.kernel.isImported(source.linked.Imports)
 	libraries := len(source.linked.Order)
-	m, err := e.buildOne(ctx, source.Module, source.linked.Main, role{linked: hasKernel || libraries > 0, libraries: libraries})
+	m, err := e.buildOne(ctx, source.Module, source.linked.Main,
+		role{linked: hasKernel || libraries > 0, libraries: libraries})
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +265,8 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 		m.beside, m.hasKernel = append(m.beside, linkedModule{e.kernel.Module, kernel}), true
 	}
 	for _, name := range source.linked.Order {
-		library, err := e.buildOne(ctx, source.Libraries[name], source.libraries[name], role{linked: len(m.beside) > 0, libraries: libraries})
+		library, err := e.buildOne(ctx, source.Libraries[name], source.libraries[name],
+			role{linked: len(m.beside) > 0, libraries: libraries})
 		if err != nil {
 			if failure, ok := errors.AsType[*Error](err); ok {
 				failure.Library = name
@@ -353,7 +357,9 @@ const codeGrowth = 6
 
 // obtain loads a module from the store, or else compiles it. Modules in the store were validated
 // and rewritten before they were stored.
-func (e *Engine) obtain(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role) (made, error) {
+func (e *Engine) obtain(
+	ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role,
+) (made, error) {
 	if e.store == nil {
 		return e.compileAnew(ctx, wanted, source, description, in)
 	}

@@ -141,16 +141,19 @@ func New(ctx context.Context, options Options) (*Engine, error) {
 
 func open(ctx context.Context, options Options) (*Engine, error) {
 	if options.IdleBytes < 0 || options.IdleTime < 0 || options.ModuleBytes < 0 {
-		return nil, fmt.Errorf("IdleBytes %d, IdleTime %s and ModuleBytes %d must not be negative", options.IdleBytes, options.IdleTime, options.ModuleBytes)
+		return nil, fmt.Errorf("IdleBytes %d, IdleTime %s and ModuleBytes %d must not be negative", options.IdleBytes,
+			options.IdleTime, options.ModuleBytes)
 	}
 	if err := checkThisProcessor(); err != nil {
 		return nil, err
 	}
 	base := context.WithoutCancel(ctx)
 	e := &Engine{
-		base: base, compiler: options.Compiler, trusted: map[Digest]bool{}, offered: map[string]bool{wasm.MeterModule: true, wasm.ForkModule: true}, logger: options.Logger, onUncached: options.OnUncached,
-		idle:  newPool(base, cmp.Or(options.IdleBytes, defaultIdleBytes), cmp.Or(options.IdleTime, defaultIdleTime)),
-		pages: newPageScanner(ctx), starts: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
+		base: base, compiler: options.Compiler, trusted: map[Digest]bool{},
+		offered: map[string]bool{wasm.MeterModule: true, wasm.ForkModule: true}, logger: options.Logger,
+		onUncached: options.OnUncached,
+		idle:       newPool(base, cmp.Or(options.IdleBytes, defaultIdleBytes), cmp.Or(options.IdleTime, defaultIdleTime)),
+		pages:      newPageScanner(ctx), starts: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
 		compiling:  make(chan struct{}, max(2, goruntime.GOMAXPROCS(0)/2)),
 		retiring:   make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
 		assembling: make(chan struct{}, goruntime.GOMAXPROCS(0)),
@@ -177,7 +180,8 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 	if options.Kernel != nil {
 		e.kernel = &kernel{Kernel: *options.Kernel}
 		e.offered[options.Kernel.Module] = true
-		offered = errors.Join(offered, e.offer(ctx, options.Kernel.Functions, kernelMemory), e.offer(ctx, options.Kernel.Beside, kernelMemory))
+		offered = errors.Join(offered, e.offer(ctx, options.Kernel.Functions, kernelMemory),
+			e.offer(ctx, options.Kernel.Beside, kernelMemory))
 	}
 	if err := errors.Join(offered, offerPasses(ctx, e.runtime)); err != nil {
 		return nil, fmt.Errorf("host functions: %w", errors.Join(err, e.Close(ctx)))

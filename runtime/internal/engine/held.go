@@ -96,7 +96,8 @@ func heapOf(made api.Module) (bytes int64) {
 	instance := structOf(reflect.ValueOf(made))
 	globals, tables, elements := field(instance, "Globals"), field(instance, "Tables"), field(instance, "ElementInstances")
 	engine := engineOf(instance)
-	opaque, references, imports := field(engine, "opaque"), field(engine, "localFunctionInstances"), field(engine, "importedFunctions")
+	opaque, references, imports := field(engine, "opaque"), field(engine, "localFunctionInstances"),
+		field(engine, "importedFunctions")
 	for _, list := range [...]reflect.Value{globals, tables, elements, opaque, references, imports} {
 		if list.Kind() != reflect.Slice {
 			return 0

@@ -166,7 +166,8 @@ func (i *image) mapOnto(reserved []byte, earlier *image) (private int64, err err
 	}
 	for _, span := range i.file.spans {
 		if err == nil {
-			_, err = unix.MmapPtr(int(i.file.file.Fd()), int64(span.from), unsafe.Pointer(&reserved[span.from]), uintptr(span.to-span.from), access, replaced)
+			_, err = unix.MmapPtr(int(i.file.file.Fd()), int64(span.from), unsafe.Pointer(&reserved[span.from]),
+				uintptr(span.to-span.from), access, replaced)
 		}
 	}
 	if err != nil {

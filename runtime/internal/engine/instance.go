@@ -78,7 +78,9 @@ func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refus
 }
 
 // assembleOne makes an instance, whose memory is limited together with those of others.
-func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instance) (_ *instance, refused int64, err error) {
+func (m *Module) assembleOne(
+	ctx context.Context, limit uint64, others []*instance,
+) (_ *instance, refused int64, err error) {
 	if err := ended(ctx, "instantiate"); err != nil { // a module may take tens of milliseconds
 		return nil, 0, err
 	}
@@ -170,7 +172,9 @@ func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (mad
 	for _, limits := range m.description.Memories {
 		if need := uint64(limits.Min)<<16 + memory.besides(); need > memory.limit {
 			memory.refused = need
-			return nil, &Error{Op: "instantiate", Kind: ErrMemory, Reason: fmt.Sprintf("starts with %d bytes, the limit is %d", need, memory.limit)}
+			return nil,
+				&Error{Op: "instantiate", Kind: ErrMemory,
+					Reason: fmt.Sprintf("starts with %d bytes, the limit is %d", need, memory.limit)}
 		}
 	}
 	leave, err := m.enterAssembly(ctx)

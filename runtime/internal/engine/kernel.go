@@ -45,7 +45,8 @@ func (k *kernel) isImported(imports []wasm.Import) bool {
 		return false
 	}
 	return slices.ContainsFunc(imports, func(i wasm.Import) bool {
-		return i.Module == k.Module || slices.ContainsFunc(k.Beside, func(f hostfuncs.Function) bool { return i.Module == f.Module })
+		return i.Module == k.Module ||
+			slices.ContainsFunc(k.Beside, func(f hostfuncs.Function) bool { return i.Module == f.Module })
 	})
 }
 
@@ -120,7 +121,8 @@ func (i *instance) finish(run *runContext, ended error) error {
 	}
 	k := i.module.engine.kernel
 	i.passed[0] = i.left
-	if err := run.invoke(run, &k.Finish, kernelView{i.kernel}, i.passed[:1]); err != nil && (ended == nil || k.Exits != nil && k.Exits(ended)) {
+	if err := run.invoke(run, &k.Finish, kernelView{i.kernel}, i.passed[:1]); err != nil &&
+		(ended == nil || k.Exits != nil && k.Exits(ended)) {
 		return classify(run, "run", &hostError{err})
 	}
 	return ended

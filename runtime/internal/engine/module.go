@@ -21,14 +21,15 @@ type Module struct {
 	names       map[uint32]string // of functions, by index, for stack traces
 	rewritten   rewritten
 	compiled    wazero.CompiledModule
-	estimated   int64          // how many bytes of native code count; 0 if the number is true
-	measured    sync.Once      // what is missing counts too
-	beside      []linkedModule // the engine's kernel, if it is imported from, and the libraries, each after those that it imports from
-	hasKernel   bool           // the first of these is the kernel
-	manyItems   bool           // making an instance takes long
-	residence   residence
-	programs    []*Program // started from this module; the engine's lock guards it
-	owner       *Module    // if the module is a library: the one that it belongs to
+	estimated   int64     // how many bytes of native code count; 0 if the number is true
+	measured    sync.Once // what is missing counts too
+	// the engine's kernel, if it is imported from, and the libraries, each after those that it imports from
+	beside    []linkedModule
+	hasKernel bool // the first of these is the kernel
+	manyItems bool // making an instance takes long
+	residence residence
+	programs  []*Program // started from this module; the engine's lock guards it
+	owner     *Module    // if the module is a library: the one that it belongs to
 
 	imaging chan struct{} // holds an element while data and image are in use
 	data    []byte        // packed data segments for the image; nil once the image exists
@@ -106,7 +107,8 @@ func (u *Usage) within(limit int64) bool {
 // ended the guest, or an [*Error].
 func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 	if run.MemoryLimit <= 0 {
-		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("memory limit %d is not positive", run.MemoryLimit)}
+		return Usage{},
+			&Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("memory limit %d is not positive", run.MemoryLimit)}
 	}
 	if run.Fuel < 0 {
 		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("fuel limit %d is negative", run.Fuel)}

@@ -37,7 +37,8 @@ func (i *instance) initialize(ctx context.Context, functions []Initializer) erro
 			function = of.wasm.ExportedFunction(f.Function)
 		}
 		if function == nil {
-			return &Error{Op: "run", Kind: ErrModule, Library: f.Library, Reason: fmt.Sprintf("no exported function %q", f.Function)}
+			return &Error{Op: "run", Kind: ErrModule, Library: f.Library,
+				Reason: fmt.Sprintf("no exported function %q", f.Function)}
 		}
 		i.passed = [2]uint64{}
 		if err := invoke(ctx, "run", function, i.passed[:]); err != nil {

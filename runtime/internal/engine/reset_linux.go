@@ -31,7 +31,8 @@ type written struct {
 // held returns the size of the lists of pages, and of the system's page tables, which stay when pages are given back.
 func (w *written) held() int64 {
 	const entryBytes = 8
-	return int64(w.peak/systemPage*entryBytes) + int64(cap(w.pages))*int64(unsafe.Sizeof(pageSpan{})) + int64(cap(w.regions))*int64(unsafe.Sizeof(pageRegion{}))
+	return int64(w.peak/systemPage*entryBytes) + int64(cap(w.pages))*int64(unsafe.Sizeof(pageSpan{})) +
+		int64(cap(w.regions))*int64(unsafe.Sizeof(pageRegion{}))
 }
 
 // watch prepares for a run. Another memory of the run, if there is one, must be prepared already.
@@ -167,8 +168,10 @@ func (s *pageScanner) scan(memory []byte, buffer []pageRegion, visit func(from, 
 	end := base + uint64(len(memory))
 	for at := base; at < end; {
 		a := scanArguments{
-			start: at, end: end, regions: uint64(uintptr(unsafe.Pointer(&buffer[0]))), regionsLength: uint64(len(buffer)), maxPages: muchWritten / systemPage,
-			inverted: pageIsFile | pageIsZero, all: pageIsFile | pageIsZero, anyOf: pageIsPresent | pageIsSwapped, returned: pageIsPresent,
+			start: at, end: end, regions: uint64(uintptr(unsafe.Pointer(&buffer[0]))), regionsLength: uint64(len(buffer)),
+			maxPages: muchWritten / systemPage,
+			inverted: pageIsFile | pageIsZero, all: pageIsFile | pageIsZero, anyOf: pageIsPresent | pageIsSwapped,
+			returned: pageIsPresent,
 		}
 		a.size = uint64(unsafe.Sizeof(a))
 		found, _, errno := unix.Syscall(unix.SYS_IOCTL, s.descriptor, pagemapScan, uintptr(unsafe.Pointer(&a)))

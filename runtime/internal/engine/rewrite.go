@@ -46,7 +46,8 @@ func rewrite(ctx context.Context, source []byte, description *wasm.Module) (rewr
 // unbounded allows modules of any complexity. What costs an instance resources stays bounded.
 func unbounded() wasm.Bounds {
 	const any = math.MaxInt
-	return wasm.Bounds{BlockDepth: any, Blocks: any, Branches: any, ControlSquares: any, BlockLocals: any, BranchTargets: any,
+	return wasm.Bounds{BlockDepth: any, Blocks: any, Branches: any, ControlSquares: any, BlockLocals: any,
+		BranchTargets:    any,
 		AllBranchTargets: any, StackMoves: any, FunctionGlobals: any, ZeroShifts: any, Tests: any}
 }
 
@@ -54,8 +55,9 @@ func unbounded() wasm.Bounds {
 // it.
 func inspectOwn(source []byte) (*wasm.Module, error) {
 	const any = math.MaxInt32
-	return wasm.InspectWithin(source, wasm.Bounds{Types: any, TypeValues: any, Imports: any, Functions: any, Globals: any, Exports: any,
-		BodyBytes: any, Locals: any, LocalsPerFunction: any})
+	return wasm.InspectWithin(source,
+		wasm.Bounds{Types: any, TypeValues: any, Imports: any, Functions: any, Globals: any, Exports: any,
+			BodyBytes: any, Locals: any, LocalsPerFunction: any})
 }
 
 // rewriteWithin is like rewrite for a module within some bounds, which may be linked with others. Calls nest through
@@ -77,7 +79,8 @@ func rewriteWithin(
 	if err != nil {
 		return rewritten{}, err
 	}
-	r := rewritten{source: passes.Source, meter: passes.MeterGlobal, depth: passes.DepthGlobal, shift: passes.FunctionShift, start: description.Start.Present,
+	r := rewritten{source: passes.Source, meter: passes.MeterGlobal, depth: passes.DepthGlobal,
+		shift: passes.FunctionShift, start: description.Start.Present,
 		unrestorable: passes.Unrestorable, forks: passes.Forks,
 		data: packData(passes.Data), dataKept: passes.DataKept != "", frames: passes.Frames}
 	for _, global := range passes.Globals {
@@ -99,7 +102,9 @@ func rewriteWithin(
 	case err != nil && ctx.Err() != nil:
 		return rewritten{}, err
 	case err != nil:
-		return rewritten{}, fmt.Errorf("cannot prove that every loop in the module can be stopped: %w; this is a bug in Caisson, please report it", err)
+		return rewritten{},
+			fmt.Errorf(
+				"cannot prove that every loop in the module can be stopped: %w; this is a bug in Caisson, please report it", err)
 	}
 	return r, nil
 }

@@ -71,8 +71,9 @@ func (e *Engine) distrust(err error) {
 func (e *Engine) offerRead(ctx context.Context) error {
 	read := hostfuncs.Function{
 		Module: "wasi_snapshot_preview1", Name: "fd_read",
-		Params: []hostfuncs.ValueType{hostfuncs.I32, hostfuncs.I32, hostfuncs.I32, hostfuncs.I32}, Results: []hostfuncs.ValueType{hostfuncs.I32},
-		Call: func(context.Context, hostfuncs.Memory, []uint64) error { return nil },
+		Params:  []hostfuncs.ValueType{hostfuncs.I32, hostfuncs.I32, hostfuncs.I32, hostfuncs.I32},
+		Results: []hostfuncs.ValueType{hostfuncs.I32},
+		Call:    func(context.Context, hostfuncs.Memory, []uint64) error { return nil },
 	}
 	return e.offer(ctx, []hostfuncs.Function{read}, guestMemory)
 }
@@ -89,7 +90,8 @@ func (e *Engine) trySelf(ctx context.Context, between func(*instance)) error {
 	}
 	run := Run{Function: "_start", MemoryLimit: 4 << 16}
 	program, err := module.Start(ctx, Start{
-		Context: func(ctx context.Context) context.Context { return ctx }, MemoryLimit: run.MemoryLimit, Timeout: time.Minute, Fuel: 1 << 20,
+		Context: func(ctx context.Context) context.Context { return ctx }, MemoryLimit: run.MemoryLimit, Timeout: time.Minute,
+		Fuel: 1 << 20,
 	})
 	if err != nil {
 		return err

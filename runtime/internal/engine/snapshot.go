@@ -195,8 +195,10 @@ func saveStack(s experimental.Snapshot) (*savedStack, error) {
 	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%w: it is a %s", errSnapshot, value.Type())
 	}
-	pointer, top, stack := value.Elem().FieldByName("sp"), value.Elem().FieldByName("top"), value.Elem().FieldByName("stack")
-	if pointer.Kind() != reflect.Uintptr || top.Kind() != reflect.Uintptr || stack.Kind() != reflect.Slice || stack.Type().Elem().Kind() != reflect.Uint8 {
+	pointer, top, stack := value.Elem().FieldByName("sp"), value.Elem().FieldByName("top"),
+		value.Elem().FieldByName("stack")
+	if pointer.Kind() != reflect.Uintptr || top.Kind() != reflect.Uintptr || stack.Kind() != reflect.Slice ||
+		stack.Type().Elem().Kind() != reflect.Uint8 {
 		return nil, fmt.Errorf("%w: it lacks sp, top or stack", errSnapshot)
 	}
 	bytes, base := stack.Bytes(), uint64(stack.Pointer())
@@ -206,9 +208,12 @@ func saveStack(s experimental.Snapshot) (*savedStack, error) {
 	}
 	inUse := bytes[from:to]
 	if len(inUse) > mostSavedStack {
-		return nil, &NotStartedError{Reason: fmt.Sprintf("its stack has %d bytes at its first read, more than %d", len(inUse), mostSavedStack)}
+		return nil,
+			&NotStartedError{Reason: fmt.Sprintf("its stack has %d bytes at its first read, more than %d", len(inUse),
+				mostSavedStack)}
 	}
-	return &savedStack{snapshot: s, base: stack.Pointer(), size: len(bytes), inUse: inUse, before: slices.Clone(inUse)}, nil
+	return &savedStack{snapshot: s, base: stack.Pointer(), size: len(bytes), inUse: inUse, before: slices.Clone(inUse)},
+		nil
 }
 
 // exported is an exported function of an instance, and its native stack, whose search would take a

@@ -71,12 +71,16 @@ func (e *Engine) inspect(source Source) (*inspected, error) {
 		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
 	}
 	if len(source.Libraries) > MaxLibraries {
-		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: fmt.Sprintf("it has %d libraries, the limit is %d", len(source.Libraries), MaxLibraries)}
+		return nil,
+			&Error{Op: "compile", Kind: ErrModule,
+				Reason: fmt.Sprintf("it has %d libraries, the limit is %d", len(source.Libraries), MaxLibraries)}
 	}
 	all := &inspected{Source: source, libraries: map[string]*wasm.Module{}}
 	for _, name := range slices.Sorted(maps.Keys(source.Libraries)) {
 		if e.offered[name] {
-			return nil, &Error{Op: "compile", Kind: ErrModule, Reason: fmt.Sprintf("a library cannot be named %q: the host has functions of that name", name)}
+			return nil,
+				&Error{Op: "compile", Kind: ErrModule,
+					Reason: fmt.Sprintf("a library cannot be named %q: the host has functions of that name", name)}
 		}
 		if all.libraries[name], err = wasm.Inspect(source.Libraries[name]); err != nil {
 			return nil, &Error{Op: "compile", Kind: ErrModule, Library: name, Reason: err.Error(), Err: err}

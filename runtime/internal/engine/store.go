@@ -207,7 +207,8 @@ func filled(directory string, info fs.FileInfo) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%s cannot be read by this user (chmod -R go+rX)", directory)
 	}
-	if err == nil && !slices.ContainsFunc(listed, func(item fs.DirEntry) bool { return entryName.MatchString(item.Name()) }) {
+	if err == nil &&
+		!slices.ContainsFunc(listed, func(item fs.DirEntry) bool { return entryName.MatchString(item.Name()) }) {
 		err = fmt.Errorf("%s has no compiled code, and this user cannot add any", directory)
 	}
 	return err
@@ -241,7 +242,8 @@ func (s store) filledEntry(entry string) (string, error) {
 		name string
 		kind fs.FileMode
 	}{
-		{s.filled, fs.ModeDir}, {entry, fs.ModeDir}, {filepath.Join(entry, indexFile), 0}, {filepath.Join(entry, moduleFile), 0},
+		{s.filled, fs.ModeDir}, {entry, fs.ModeDir}, {filepath.Join(entry, indexFile), 0},
+		{filepath.Join(entry, moduleFile), 0},
 		{filepath.Join(entry, dataFile), 0}, {filepath.Join(entry, codeFile), 0},
 	} {
 		info, err := os.Lstat(part.name)
@@ -381,7 +383,8 @@ func writeEntry(entry string, r rewritten, compiled string) error {
 	}
 	text, err := json.Marshal(index{
 		Folder: filepath.Dir(code), Name: filepath.Base(code), Code: native, Module: blobOf(r.source), Data: blobOf(r.data),
-		Meter: r.meter, Depth: r.depth, Shift: r.shift, Start: r.start, Globals: r.globals, Unrestorable: r.unrestorable, Forks: r.forks, DataKept: r.dataKept,
+		Meter: r.meter, Depth: r.depth, Shift: r.shift, Start: r.start, Globals: r.globals, Unrestorable: r.unrestorable,
+		Forks: r.forks, DataKept: r.dataKept,
 	})
 	if err != nil {
 		return err

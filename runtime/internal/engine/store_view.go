@@ -46,7 +46,8 @@ func (v *view) remove() error { return os.RemoveAll(v.directory) }
 // not match the index.
 func (v *view) show(entry string, i index, read func() error) (err error) {
 	if i.Folder != v.folder {
-		return fmt.Errorf("the compiler has another version (%s) than this program (%s); restart this program", i.Folder, v.folder)
+		return fmt.Errorf("the compiler has another version (%s) than this program (%s); restart this program", i.Folder,
+			v.folder)
 	}
 	// Two modules may have the same code.
 	defer v.reserve(i.Name)()

@@ -85,7 +85,8 @@ func (c *call) bytes(i int) ([]byte, error) { return c.at(c.stack[i], c.stack[i+
 func (c *call) at(offset, length uint64) ([]byte, error) {
 	bytes, ok := c.memory.View(uint32(offset), uint32(length))
 	if !ok {
-		return nil, fmt.Errorf("extism: the kernel passed %d bytes at %d, which are outside its memory", uint32(length), uint32(offset))
+		return nil, fmt.Errorf("extism: the kernel passed %d bytes at %d, which are outside its memory", uint32(length),
+			uint32(offset))
 	}
 	return bytes, nil
 }
@@ -291,9 +292,11 @@ func notRequest(err error) error {
 	case !ok:
 		return errorf("it passed to http_request what is not JSON: %v", err)
 	case mistyped.Field == "":
-		return errorf("it passed to http_request what is not a request: its JSON is of type %s, not an object", mistyped.Value)
+		return errorf("it passed to http_request what is not a request: its JSON is of type %s, not an object",
+			mistyped.Value)
 	}
-	return errorf("it passed to http_request what is not a request: its member %s has, or holds, a value of type %s", mistyped.Field, mistyped.Value)
+	return errorf("it passed to http_request what is not a request: its member %s has, or holds, a value of type %s",
+		mistyped.Field, mistyped.Value)
 }
 
 // requestError returns the error with which a request ends the plug-in, which has no way to read it.
@@ -302,7 +305,8 @@ func requestError(err error) error {
 	if !ok {
 		return err
 	}
-	return &Error{Message: "its HTTP request failed: " + cmp.Or(failed.Message, fmt.Sprint(failed.Kind)), Denial: failed.Denial}
+	return &Error{Message: "its HTTP request failed: " + cmp.Or(failed.Message, fmt.Sprint(failed.Kind)),
+		Denial: failed.Denial}
 }
 
 func status(c *call) (int64, error) { return int64(c.session.status), nil }
@@ -388,5 +392,6 @@ func fault(c *call) (int64, error) {
 }
 
 func noBlock(offset uint64, function string) error {
-	return &Error{Fault: true, Message: fmt.Sprintf("it passed the offset %d to %s, and has no such block of memory there", offset, function)}
+	return &Error{Fault: true,
+		Message: fmt.Sprintf("it passed the offset %d to %s, and has no such block of memory there", offset, function)}
 }

@@ -79,7 +79,8 @@ var offered = []struct{ name, params, results string }{
 func Offered() []hostfuncs.Function {
 	var all []hostfuncs.Function
 	for _, f := range offered {
-		all = append(all, hostfuncs.Function{Module: Module, Name: f.name, Params: valueTypes(f.params), Results: valueTypes(f.results)})
+		all = append(all,
+			hostfuncs.Function{Module: Module, Name: f.name, Params: valueTypes(f.params), Results: valueTypes(f.results)})
 	}
 	return all
 }

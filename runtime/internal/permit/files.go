@@ -35,7 +35,8 @@ func (p *Permit) decideFiles(o Options) error {
 		read := rules.DecideOne(fileRule{path: guest})
 		if len(read.Granted) == 0 {
 			line := m.Line(fmt.Sprintf("permissions.files[%d]", i))
-			d.Reason = fmt.Sprintf("asked for on line %d of the manifest, but no grant has the guest path %s", line, request.Path)
+			d.Reason = fmt.Sprintf("asked for on line %d of the manifest, but no grant has the guest path %s", line,
+				request.Path)
 			d.Reason += rules.ForOthers(read, "the grant")
 			d.Allow = fileAllow(m.Name, request.Path, request.Access)
 			p.Decisions = append(p.Decisions, d)
@@ -99,7 +100,8 @@ func fileDenials(grants manifests.Grants) ([]permission.Statement, error) {
 		if err := deny.Files.Path.Err(); err != nil {
 			return nil, fmt.Errorf("%s: %w", cmp.Or(deny.Origin, "a deny rule"), err)
 		}
-		rules := accesses(fileRule{path: deny.Files.Path, below: true}, manifests.AccessReadWrite, manifests.Binding{Origin: deny.Origin})
+		rules := accesses(fileRule{path: deny.Files.Path, below: true}, manifests.AccessReadWrite,
+			manifests.Binding{Origin: deny.Origin})
 		if deny.Files.Access == manifests.AccessReadWrite {
 			rules = rules[1:] // only writing
 		}
@@ -157,7 +159,8 @@ func fileGrants(grants []manifests.FileGrant, rules *permission.Rules) (map[perm
 		}
 		if first, twice := granted[grant.Path]; twice {
 			if !sameHost(first.Host, grant.Host) {
-				return granted, wrong(" gives %s, and %s gives %s; keep one of the two", grant.Host, cmp.Or(first.Origin, "another grant for it"), first.Host)
+				return granted, wrong(" gives %s, and %s gives %s; keep one of the two", grant.Host,
+					cmp.Or(first.Origin, "another grant for it"), first.Host)
 			}
 			grant = wider(first, grant)
 		}
@@ -216,7 +219,10 @@ func checkHost(template permission.HostTemplate) error {
 
 // fileAccess returns the effective access, or "" for none, and completes the decision. read is the
 // outcome for reading.
-func fileAccess(toolName string, request manifests.FilePermission, grant fileGrant, read permission.Outcome, rules permission.Rules, noWrites string, d *tool.Decision) manifests.Access {
+func fileAccess(
+	toolName string, request manifests.FilePermission, grant fileGrant, read permission.Outcome, rules permission.Rules,
+	noWrites string, d *tool.Decision,
+) manifests.Access {
 	if len(read.Effective) == 0 {
 		d.Reason = rules.DeniedBy(read)
 		return ""
@@ -248,7 +254,8 @@ func mountOf(request manifests.FilePermission, grant fileGrant, access manifests
 		Guest: request.Path, Host: grant.Host, Access: access, Quota: grant.Quota, Grant: grant.quota,
 		Requested: request.Access, Granted: grant.Access,
 	}
-	if access == manifests.AccessRead && request.Access == manifests.AccessReadWrite && grant.Access == manifests.AccessReadWrite {
+	if access == manifests.AccessRead && request.Access == manifests.AccessReadWrite &&
+		grant.Access == manifests.AccessReadWrite {
 		m.Cut = reason
 	}
 	return m

@@ -24,7 +24,8 @@ func decideFunctions(_ *Permit, o Options) (Enforcer, error) {
 	}
 	rules := o.Grants.NameRules("functions", m.Permissions.Functions, o.Module)
 	f := &functionsPermit{tool: m.Name}
-	f.decisions, f.allowed = rules.DecideNames(notNamed, func(name string) tool.Allow { return functionAllow(m.Name, name) })
+	f.decisions, f.allowed = rules.DecideNames(notNamed,
+		func(name string) tool.Allow { return functionAllow(m.Name, name) })
 	return f, nil
 }
 
@@ -61,7 +62,8 @@ type FunctionCalls struct {
 
 // Begin records a call of a function, and fails if it is denied.
 func (c *FunctionCalls) Begin(name string) (journal.Entry, error) {
-	call := tool.HostCall{Kind: "functions.call", Target: tool.Shown(name, maxShown), Began: c.now(), Allowed: true, Status: "unfinished"}
+	call := tool.HostCall{Kind: "functions.call", Target: tool.Shown(name, maxShown), Began: c.now(), Allowed: true,
+		Status: "unfinished"}
 	if _, allowed := c.permit.allowed[name]; allowed {
 		entry, _ := c.journal.Begin(call)
 		return entry, nil

@@ -84,7 +84,8 @@ func New(o Options) (*Permit, error) {
 
 func (p *Permit) decideSecrets(o Options) (err error) {
 	options := secrets.Options{
-		Tool: o.Manifest.Name, Module: o.Module, Requests: o.Manifest.Permissions.Secrets, Grants: o.Grants.Secrets, Deny: o.Grants.Deny,
+		Tool: o.Manifest.Name, Module: o.Module, Requests: o.Manifest.Permissions.Secrets, Grants: o.Grants.Secrets,
+		Deny:    o.Grants.Deny,
 		Network: o.Manifest.Permissions.Network, LookupEnv: o.LookupEnv,
 	}
 	if p.Secrets, err = secrets.New(options); err != nil {
@@ -98,7 +99,8 @@ func (p *Permit) decideSecrets(o Options) (err error) {
 // decideNetwork must run after decideSecrets, since requests carry secrets.
 func (p *Permit) decideNetwork(o Options) (err error) {
 	options := network.Options{
-		Tool: o.Manifest.Name, Module: o.Module, Requests: o.Manifest.Permissions.Network, Grants: o.Grants.Network, Deny: o.Grants.Deny,
+		Tool: o.Manifest.Name, Module: o.Module, Requests: o.Manifest.Permissions.Network, Grants: o.Grants.Network,
+		Deny:      o.Grants.Deny,
 		NoNetwork: o.Grants.NoNetwork, Secrets: p.Secrets, Resolver: o.Resolver, Logger: o.Logger,
 	}
 	if p.Network, err = network.New(options); err != nil {
@@ -137,7 +139,8 @@ const notNamed = "no grant names it"
 
 func (p *Permit) decideContext(o Options) (err error) {
 	rules := o.Grants.NameRules("context", o.Manifest.Context, o.Module)
-	decisions, effective := rules.DecideNames(notNamed, func(name string) tool.Allow { return AllowContext(o.Manifest.Name, name) })
+	decisions, effective := rules.DecideNames(notNamed,
+		func(name string) tool.Allow { return AllowContext(o.Manifest.Name, name) })
 	p.Context, p.Decisions = effective, append(p.Decisions, decisions...)
 	return nil
 }
@@ -153,9 +156,10 @@ func (p *Permit) decideEnv(o Options) (err error) {
 			return fmt.Errorf("grant for the variable %q: NUL is not allowed in environment variables", grant.Name)
 		}
 	}
-	decisions, effective := o.Grants.NameRules("env", o.Manifest.Permissions.Env, o.Module).DecideNames(notNamed, func(name string) tool.Allow {
-		return tool.Allow{Grant: manifests.Grants{Env: []manifests.EnvGrant{{Name: name}}}.Rule(o.Manifest.Name)}
-	})
+	decisions, effective := o.Grants.NameRules("env", o.Manifest.Permissions.Env, o.Module).DecideNames(notNamed,
+		func(name string) tool.Allow {
+			return tool.Allow{Grant: manifests.Grants{Env: []manifests.EnvGrant{{Name: name}}}.Rule(o.Manifest.Name)}
+		})
 	for _, d := range decisions {
 		if grant, granted := effective[d.Requested]; granted {
 			p.Environment = append(p.Environment, d.Requested+"="+o.Grants.Env[grant].Value)

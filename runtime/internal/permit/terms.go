@@ -41,7 +41,8 @@ func (p *Permit) Asks() string {
 // isPowerless reports whether the tool requests permissions and gets none. Its calls can destroy
 // nothing: they are denied, and nobody should have to approve of them before that.
 func (p *Permit) isPowerless() bool {
-	return len(p.Decisions) > 0 && !slices.ContainsFunc(p.Decisions, func(d tool.Decision) bool { return d.Effective != "" })
+	return len(p.Decisions) > 0 &&
+		!slices.ContainsFunc(p.Decisions, func(d tool.Decision) bool { return d.Effective != "" })
 }
 
 // terms are what decides, together with the module, what calls of a tool can do. If their JSON is
@@ -93,8 +94,9 @@ type constantFiles struct{ Guest, SHA256 string }
 func (p *Permit) TermsDigest(limits manifests.Limits) ([sha256.Size]byte, error) {
 	m := p.manifest
 	t := terms{
-		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry, Config: m.Module.Config, Variables: m.Module.Variables,
-		Stdin: m.Module.Stdin, Stdout: m.Module.Stdout, Stderr: m.Module.Stderr,
+		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry, Config: m.Module.Config,
+		Variables: m.Module.Variables,
+		Stdin:     m.Module.Stdin, Stdout: m.Module.Stdout, Stderr: m.Module.Stderr,
 		SuccessCodes: m.Module.SuccessCodes, Parameters: m.ModelParameters, Aliases: m.ParameterAliases, Context: m.Context,
 		Behavior: m.Behavior, Requests: m.Permissions, Limits: limits,
 	}

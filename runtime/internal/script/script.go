@@ -123,7 +123,8 @@ func (b *bundle) fill(m *manifests.Manifest, s *Script) error {
 		}
 	}
 	driver := map[modules.Language]string{modules.Python: "driver.py", modules.JavaScript: "driver.mjs"}[m.Module.Language]
-	library := map[modules.Language]string{modules.Python: "caisson.py", modules.JavaScript: "caisson.mjs"}[m.Module.Language]
+	library := map[modules.Language]string{modules.Python: "caisson.py",
+		modules.JavaScript: "caisson.mjs"}[m.Module.Language]
 	for from, to := range map[string]string{driver: driver, library: path.Join(scriptLibrary, library)} {
 		content, err := drivers.ReadFile(path.Join("drivers", from))
 		if err == nil {
@@ -154,7 +155,8 @@ func (b *bundle) add(name string, size int64, from io.Reader) error {
 	case strings.Contains(name, `\`): // which the archive would read as a slash
 		return fmt.Errorf("the name of %q cannot be used in a guest's path", clipName(name))
 	case len(b.written) == files.MaxTreeNames:
-		return fmt.Errorf("with %s, there are more than %d files; leave out what the tool does not need", name, files.MaxTreeNames)
+		return fmt.Errorf("with %s, there are more than %d files; leave out what the tool does not need", name,
+			files.MaxTreeNames)
 	}
 	b.written[name] = true
 	left := files.MaxTreeBytes - b.read
@@ -229,7 +231,8 @@ func (b *bundle) wheel(root *os.Root, name string, language modules.Language) er
 	switch {
 	case language != modules.Python:
 		return fmt.Errorf("the package %s is a wheel, which only Python has; name a folder", name)
-	case len(tags) < 5 || tags[len(tags)-1] != "any" || tags[len(tags)-2] != "none" || !strings.Contains(tags[len(tags)-3], "py3"):
+	case len(tags) < 5 || tags[len(tags)-1] != "any" || tags[len(tags)-2] != "none" ||
+		!strings.Contains(tags[len(tags)-3], "py3"):
 		return fmt.Errorf("the wheel %s is not of pure Python 3; take one whose name ends in -py3-none-any.whl", name)
 	}
 	file, info, err := hostfile.OpenIn(root, filepath.FromSlash(name), hostfile.Follow)
@@ -321,5 +324,6 @@ func (s *Script) Missing() string {
 }
 
 func (s *Script) missing() string {
-	return fmt.Sprintf("needs the interpreter %s, which is not installed: run \"caisson interpreters install %s\"", s.Interpreter.Name, s.Interpreter.Language)
+	return fmt.Sprintf("needs the interpreter %s, which is not installed: run \"caisson interpreters install %s\"",
+		s.Interpreter.Name, s.Interpreter.Language)
 }

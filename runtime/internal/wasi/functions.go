@@ -35,7 +35,8 @@ type function struct {
 
 // Functions returns all host functions of WASI preview 1, WasmEdge's sockets, and the functions of preview 0.
 func Functions() []hostfuncs.Function {
-	tables := [][]function{processFunctions, clockFunctions, descriptorFunctions, readWriteFunctions, pathFunctions, socketFunctions}
+	tables := [][]function{processFunctions, clockFunctions, descriptorFunctions, readWriteFunctions, pathFunctions,
+		socketFunctions}
 	var functions []hostfuncs.Function
 	for _, table := range tables {
 		for _, f := range table {
@@ -172,7 +173,9 @@ func (c *call) ended(work int) error {
 //
 // It checks the deadline, because many buffers may alias the same memory, and an array of a million
 // empty buffers takes little memory.
-func (c *call) vectors(isFile bool, do func(piece []byte) (n int, errno Errno, err error)) (total uint32, errno Errno, err error) {
+func (c *call) vectors(
+	isFile bool, do func(piece []byte) (n int, errno Errno, err error),
+) (total uint32, errno Errno, err error) {
 	pointer, count := c.u32(1), c.u32(2)
 	if uint64(count)*8 > math.MaxUint32 {
 		return 0, EFAULT, nil

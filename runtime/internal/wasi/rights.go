@@ -46,7 +46,8 @@ const (
 
 	// rightsDirectory leaves out rightPathFilestatSetSize, though path_open truncates files: WASI's
 	// own tests require of hosts that claim it that a guest can give it up.
-	rightsDirectory = rightFDDataSync | rightFDSetFlags | rightFDSync | rightFDReadDir | rightFDFilestatGet | rightFDFilestatSetTimes |
+	rightsDirectory = rightFDDataSync | rightFDSetFlags | rightFDSync | rightFDReadDir | rightFDFilestatGet |
+		rightFDFilestatSetTimes |
 		rightPathCreateDirectory | rightPathCreateFile | rightPathLinkSource | rightPathLinkTarget | rightPathOpen |
 		rightPathReadlink | rightPathRenameSource | rightPathRenameTarget | rightPathFilestatGet | rightPathFilestatSetTimes |
 		rightPathSymlink | rightPathRemoveDirectory | rightPathUnlinkFile

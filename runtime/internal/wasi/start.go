@@ -27,7 +27,8 @@ func (e *StartError) Error() string {
 // neverAtStart holds the functions that end a program while it starts, whatever their arguments:
 // those that end it anyway, the one that waits and tells how much input there is, and those that
 // leave a receipt.
-var neverAtStart = map[string]bool{"poll_oneoff": true, "proc_exit": true, "proc_raise": true, "sock_open": true, "sock_getaddrinfo": true}
+var neverAtStart = map[string]bool{"poll_oneoff": true, "proc_exit": true, "proc_raise": true, "sock_open": true,
+	"sock_getaddrinfo": true}
 
 // started returns the error that ends a starting program after a function, or nil.
 func (s *System) started(function string) error {

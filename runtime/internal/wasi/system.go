@@ -95,7 +95,8 @@ func (s *System) open() {
 		first   [4]descriptor
 		numbers [8]*descriptor
 	})
-	first := append(room.first[:0], descriptor{stdin: true}, descriptor{output: s.Stdout, number: 1}, descriptor{output: s.Stderr, number: 2})
+	first := append(room.first[:0], descriptor{stdin: true}, descriptor{output: s.Stdout, number: 1},
+		descriptor{output: s.Stderr, number: 2})
 	if s.Files != nil {
 		for _, preopen := range s.Files.Preopens() {
 			first = append(first, descriptor{dir: preopen.Dir, preopen: preopen.Path, number: len(first)})

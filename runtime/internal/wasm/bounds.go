@@ -50,30 +50,34 @@ type Bounds struct {
 
 	// The following are checked only by validation.
 
-	BlockDepth       int // 10,000 nested blocks per function
-	Loops            int // unbounded: loops per function, each of which becomes several blocks for the compiler
-	Weight           int // unbounded: the instructions of a function, with those that take much code counted several times
-	AllWeight        int // 100,000,000: the Weight of all functions together, of 6 to 40 bytes of native code
-	Blocks           int // 12,000 blocks, loops and ifs per function
-	Branches         int // 12,000 br, br_if, br_table and return per function
-	ControlSquares   int // 2,000,000,000: the sum, over the functions, of (blocks + branches)²
-	BlockLocals      int // 2,000,000: blocks × (parameters + locals), per function
-	BlockValues      int // unbounded: (blocks + 1) × (parameters + locals), and the operands on the stack at each block and br_if, per function
+	BlockDepth     int // 10,000 nested blocks per function
+	Loops          int // unbounded: loops per function, each of which becomes several blocks for the compiler
+	Weight         int // unbounded: the instructions of a function, with those that take much code counted several times
+	AllWeight      int // 100,000,000: the Weight of all functions together, of 6 to 40 bytes of native code
+	Blocks         int // 12,000 blocks, loops and ifs per function
+	Branches       int // 12,000 br, br_if, br_table and return per function
+	ControlSquares int // 2,000,000,000: the sum, over the functions, of (blocks + branches)²
+	BlockLocals    int // 2,000,000: blocks × (parameters + locals), per function
+	// unbounded: (blocks + 1) × (parameters + locals), and the operands on the stack at each block and br_if, per function
+	BlockValues      int
 	BranchTargets    int // 50,000 labels of br_table per function
 	AllBranchTargets int // 2,000,000 in all functions together
-	References       int // 100,000 in element segments, and functions that ref.func names: an instance takes 40 to 130 bytes for each
-	OperandStack     int // 10,000 values at once, per function
-	FunctionGlobals  int // 2,000,000,000: functions × globals, imports not counted among the functions
+	// 100,000 in element segments, and functions that ref.func names: an instance takes 40 to 130 bytes for each
+	References      int
+	OperandStack    int // 10,000 values at once, per function
+	FunctionGlobals int // 2,000,000,000: functions × globals, imports not counted among the functions
 	// FunctionExports is 1,000,000,000: functions × (exports + globals), with imported functions. To describe
 	// functions, wazero looks through the exports for each of them, for 0.85 ns each.
 	FunctionExports int
-	JoinedValues    int // unbounded: over all places where paths of a function join, paths × values², times repetitions; see joins
-	JoinMoves       int // unbounded: the locals of a function that are assigned on paths that join, and results, for each path
-	KnownAddresses  int // unbounded: over all blocks of a function, the addresses that were accessed before
-	CallGlobals     int // unbounded: calls × globals that can change, with what rewriting adds, per function
-	ZeroShifts      int // 1,000 shifts by a constant that is zero modulo the width, per function
-	FunctionMoves   int // unbounded: values moved by blocks, branches and calls, per function
-	StackMoves      int // 50,000,000: values moved by blocks, branches and calls, in all functions
+	// unbounded: over all places where paths of a function join, paths × values², times repetitions; see joins
+	JoinedValues int
+	// unbounded: the locals of a function that are assigned on paths that join, and results, for each path
+	JoinMoves      int
+	KnownAddresses int // unbounded: over all blocks of a function, the addresses that were accessed before
+	CallGlobals    int // unbounded: calls × globals that can change, with what rewriting adds, per function
+	ZeroShifts     int // 1,000 shifts by a constant that is zero modulo the width, per function
+	FunctionMoves  int // unbounded: values moved by blocks, branches and calls, per function
+	StackMoves     int // 50,000,000: values moved by blocks, branches and calls, in all functions
 
 	// The following are checked by Rewrite. What compilers write grows by half, but a call of two bytes may become 35.
 	// The Go compiler has the most tests, 1,792 in one function.

@@ -13,7 +13,8 @@ func (i *inspection) types(r *reader) {
 		at := r.at
 		i.module.Types[n] = r.functionType(i.bounds)
 		if values += i.module.Types[n].values(); values > i.bounds.TypeValues {
-			r.fail(ErrLimit, at, "the types have %d parameters and results or more, the limit is %d", values, i.bounds.TypeValues)
+			r.fail(ErrLimit, at, "the types have %d parameters and results or more, the limit is %d", values,
+				i.bounds.TypeValues)
 		}
 		if r.err != nil {
 			return
@@ -129,7 +130,8 @@ func (i *inspection) exports(r *reader) {
 	seen := make(map[string]struct{})
 	for n := range i.module.Exports {
 		at := r.at
-		export := Export{Name: r.name("the name of an export", i.bounds.NameBytes), Kind: r.externKind("the kind of an export")}
+		export := Export{Name: r.name("the name of an export", i.bounds.NameBytes),
+			Kind: r.externKind("the kind of an export")}
 		if r.err == nil {
 			export.Index = r.index(export.Kind.String(), i.size(export.Kind))
 		}

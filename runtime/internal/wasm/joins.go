@@ -6,8 +6,8 @@ import "math"
 // two parts, which both grow faster than the function.
 //
 //   - A block where paths join takes the values of locals as parameters. For each parameter and each path, the compiler
-//     looks at all of them again (passRedundantPhiEliminationOpt), and it repeats this for the whole function as long as
-//     a parameter turns out to be redundant. That takes a repetition for each loop around another and for each value
+//     looks at all of them again (passRedundantPhiEliminationOpt), and it repeats this for the whole function as long
+//     as a parameter turns out to be redundant. That takes a repetition for each loop around another and for each value
 //     that a loop passes on from one local to another.
 //   - For each block, the compiler keeps the addresses that were accessed on all paths to it
 //     (finalizeKnownSafeBoundsAtTheEndOfBlock).
@@ -105,8 +105,9 @@ func (j *joins) reset(locals int) {
 		j.slots = make([]uint16, locals)
 	}
 	clear(j.slots[:locals])
-	*j = joins{places: append(j.places[:0], place{}), slots: j.slots[:locals], locals: j.locals[:0], open: j.open[:0], loops: j.loops[:0],
-		undo: j.undo[:0], spans: j.spans[:0], origins: j.origins[:0]}
+	*j = joins{places: append(j.places[:0], place{}), slots: j.slots[:locals], locals: j.locals[:0], open: j.open[:0],
+		loops: j.loops[:0],
+		undo:  j.undo[:0], spans: j.spans[:0], origins: j.origins[:0]}
 }
 
 // slot returns the index of what is known about a local. With more locals than bounds allow, the last share one.

@@ -88,7 +88,9 @@ func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
 
 // resolve returns the imports of a module, or of a library, that no library has, and the libraries that it imports
 // from.
-func resolve(name string, importing *Module, libraries map[string]exports) (outside []Import, needed map[string]bool, err error) {
+func resolve(
+	name string, importing *Module, libraries map[string]exports,
+) (outside []Import, needed map[string]bool, err error) {
 	needed = map[string]bool{}
 	searched := 0
 	for _, i := range importing.Imports {
@@ -100,14 +102,16 @@ func resolve(name string, importing *Module, libraries map[string]exports) (outs
 		needed[i.Module] = true
 		problem := i.unresolved(library)
 		if searched += library[i.Name].searched; searched > maxSearched && problem == "" {
-			problem = fmt.Sprintf("which imports it itself, like others: finding them takes %d steps, the limit is %d", searched, maxSearched)
+			problem = fmt.Sprintf("which imports it itself, like others: finding them takes %d steps, the limit is %d", searched,
+				maxSearched)
 		}
 		if problem != "" {
 			who := "it"
 			if name != "" {
 				who = fmt.Sprintf("the library %q", name)
 			}
-			return nil, nil, &LinkError{name, fmt.Sprintf("%s imports %.80q of the library %q, %s", who, i.Name, i.Module, problem)}
+			return nil, nil,
+				&LinkError{name, fmt.Sprintf("%s imports %.80q of the library %q, %s", who, i.Name, i.Module, problem)}
 		}
 	}
 	return outside, needed, nil
@@ -139,7 +143,8 @@ func exportsOf(m *Module) exports {
 		}
 	}
 	for _, export := range m.Exports {
-		if function, found := all[export.Name]; found && export.Kind == ExternFunction && int64(export.Index) < int64(imported) {
+		if function, found := all[export.Name]; found && export.Kind == ExternFunction &&
+			int64(export.Index) < int64(imported) {
 			function.searched = len(m.Imports)
 			all[export.Name] = function
 		}
@@ -157,7 +162,8 @@ func (i Import) unresolved(library exports) string {
 		return "which exports no such function"
 	case !slices.Equal(i.Function.Params, exported.Params) || !slices.Equal(i.Function.Results, exported.Results):
 		return fmt.Sprintf("as a function of type %s, and its type is %s", i.Function, exported.FuncType)
-	case slices.ContainsFunc(slices.Concat(exported.Params, exported.Results), func(t ValueType) bool { return t != I32 && t != I64 && t != F32 && t != F64 }):
+	case slices.ContainsFunc(slices.Concat(exported.Params, exported.Results),
+		func(t ValueType) bool { return t != I32 && t != I64 && t != F32 && t != F64 }):
 		return fmt.Sprintf("whose type is %s; only numbers can be passed to libraries", exported.FuncType)
 	}
 	return ""

@@ -120,7 +120,8 @@ func (m *Module) ExportedFunctions() iter.Seq2[string, FuncType] {
 			types = append(types, m.Types[function.Type])
 		}
 		for _, export := range m.Exports {
-			if export.Kind == ExternFunction && uint64(export.Index) < uint64(len(types)) && !yield(export.Name, types[export.Index]) {
+			if export.Kind == ExternFunction && uint64(export.Index) < uint64(len(types)) &&
+				!yield(export.Name, types[export.Index]) {
 				return
 			}
 		}
@@ -258,7 +259,8 @@ func (i *inspection) read(source []byte, section Section) error {
 // needs that many segments.
 func (i *inspection) complete(end int) error {
 	if n := len(i.module.Functions); n > 0 && !i.hasCode {
-		return &Error{Kind: ErrMalformed, Section: SectionCode.String(), Offset: end, Message: mismatch(0, "bodies", n, "functions")}
+		return &Error{Kind: ErrMalformed, Section: SectionCode.String(), Offset: end,
+			Message: mismatch(0, "bodies", n, "functions")}
 	}
 	if i.hasDataCount && i.module.DataSegments != i.dataSegments {
 		return &Error{Kind: ErrMalformed, Section: SectionData.String(), Offset: end,

@@ -50,7 +50,8 @@ func (r *rewriting) addBulk() error {
 	if n := len(r.analysis.bulkUses); n > maxBulkUses {
 		code, _ := r.module.section(SectionCode)
 		return &Error{Kind: ErrLimit, Section: SectionCode.String(), Offset: code.Offset,
-			Message: fmt.Sprintf("copies and fills memory and tables with %d different instructions, the limit is %d", n, maxBulkUses)}
+			Message: fmt.Sprintf("copies and fills memory and tables with %d different instructions, the limit is %d", n,
+				maxBulkUses)}
 	}
 	p := &bulkPass{calls: map[bulkUse][]byte{}}
 	charge, call := &encoder{}, &encoder{}
@@ -63,7 +64,8 @@ func (r *rewriting) addBulk() error {
 			second = r.tables()[use.index].Element
 		}
 		var call encoder
-		p.calls[use] = call.at(opCall, r.addFunction(FuncType{Params: []ValueType{I32, second, I32}}, r.bulkFunction(use))).bytes
+		p.calls[use] = call.at(opCall,
+			r.addFunction(FuncType{Params: []ValueType{I32, second, I32}}, r.bulkFunction(use))).bytes
 	}
 	r.pipeline = append(r.pipeline, p)
 	return nil

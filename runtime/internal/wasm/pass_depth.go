@@ -70,7 +70,8 @@ func (r *rewriting) addDepth() error {
 	r.done.ChainBytes = found.chain
 	if p.budget < 0 {
 		code, _ := r.module.section(SectionCode)
-		return r.tooDeep(code.Offset, "a chain of calls takes some %d bytes of stack, the limit is %d", found.chain, r.passes.StackBytes)
+		return r.tooDeep(code.Offset, "a chain of calls takes some %d bytes of stack, the limit is %d", found.chain,
+			r.passes.StackBytes)
 	}
 	for index, f := range r.module.Functions {
 		r.done.Frames = append(r.done.Frames, Frame{p.frames[index], p.recursive.has(uint32(index))})
@@ -78,7 +79,8 @@ func (r *rewriting) addDepth() error {
 			continue
 		}
 		if p.frames[index] > p.budget {
-			return r.tooDeep(f.Offset, "a function takes some %d bytes of stack, chains of calls leave %d", p.frames[index], p.budget)
+			return r.tooDeep(f.Offset, "a function takes some %d bytes of stack, chains of calls leave %d", p.frames[index],
+				p.budget)
 		}
 		r.done.Recursive++
 	}
@@ -90,7 +92,8 @@ func (r *rewriting) addDepth() error {
 }
 
 func (r *rewriting) tooDeep(offset int, format string, arguments ...any) error {
-	return &Error{Kind: ErrLimit, Section: SectionCode.String(), Offset: offset, Message: fmt.Sprintf(format, arguments...)}
+	return &Error{Kind: ErrLimit, Section: SectionCode.String(), Offset: offset,
+		Message: fmt.Sprintf(format, arguments...)}
 }
 
 func (p *depthPass) enter(b *bodyRewriting) {

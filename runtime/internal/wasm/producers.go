@@ -41,7 +41,8 @@ func (r *reader) producers(names []string) []string {
 			if r.err != nil {
 				return names
 			}
-			wanted := (field == "language" || field == "processed-by") && len(name) <= maxProducerBytes && len(names) < maxProducers
+			wanted := (field == "language" || field == "processed-by") && len(name) <= maxProducerBytes &&
+				len(names) < maxProducers
 			if wanted && !slices.Contains(names, string(name)) {
 				names = append(names, string(name))
 			}

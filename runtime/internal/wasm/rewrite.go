@@ -170,7 +170,8 @@ func Rewrite(ctx context.Context, source []byte, a *Analysis, passes Passes) (*R
 		return nil, ErrUnvalidated
 	}
 	if passes.StackBytes < 0 || passes.StackBytes > maxStackBytes {
-		return nil, fmt.Errorf("%w: StackBytes is %d; want 0 for the default, or up to %d", ErrBounds, passes.StackBytes, maxStackBytes)
+		return nil, fmt.Errorf("%w: StackBytes is %d; want 0 for the default, or up to %d", ErrBounds, passes.StackBytes,
+			maxStackBytes)
 	}
 	if passes.StackBytes == 0 {
 		passes.StackBytes = DefaultStackBytes

@@ -74,7 +74,8 @@ func header(source []byte) error {
 	// The component model splits the version in two: a version, and a layer that is 0
 	// for core modules and 1 for components (component model, Binary.md).
 	if layer := uint(source[6]) | uint(source[7])<<8; layer == 1 {
-		return &Error{Kind: ErrUnsupported, Offset: 4, Message: "this is a component, not a core module", Proposal: Components}
+		return &Error{Kind: ErrUnsupported, Offset: 4, Message: "this is a component, not a core module",
+			Proposal: Components}
 	}
 	if string(source[4:8]) != "\x01\x00\x00\x00" {
 		return malformed(4, fmt.Sprintf("has the version % x, not 01 00 00 00", source[4:8]))
@@ -305,7 +306,8 @@ func ExportStart(source []byte, m *Module) ([]byte, error) {
 	at, exports := m.section(SectionExport)
 	for _, export := range m.Exports {
 		if export.Name == StartName {
-			return nil, &Error{Kind: ErrUnsupported, Section: SectionExport.String(), Offset: at.Offset, Message: fmt.Sprintf("exports %q, which is reserved", StartName)}
+			return nil, &Error{Kind: ErrUnsupported, Section: SectionExport.String(), Offset: at.Offset,
+				Message: fmt.Sprintf("exports %q, which is reserved", StartName)}
 		}
 	}
 	start, present := m.section(SectionStart)

@@ -43,10 +43,12 @@ func validate(source []byte, m *Module, bounds Bounds, features Features, ended 
 		return nil, err
 	}
 	v := newValidation(source, m, bounds, features)
-	if functions, named := int64(len(v.functions)), int64(len(m.Exports)+len(m.Globals)); functions*named > int64(bounds.FunctionExports) {
+	if functions, named := int64(len(v.functions)),
+		int64(len(m.Exports)+len(m.Globals)); functions*named > int64(bounds.FunctionExports) {
 		at, _ := m.section(SectionExport)
 		return nil, &Error{Kind: ErrLimit, Section: SectionExport.String(), Offset: at.Offset,
-			Message: fmt.Sprintf("%d functions × %d exports and globals, the limit is %d", functions, named, bounds.FunctionExports)}
+			Message: fmt.Sprintf("%d functions × %d exports and globals, the limit is %d", functions, named,
+				bounds.FunctionExports)}
 	}
 	for _, section := range m.Sections {
 		if err := v.section(section, ended); err != nil {
@@ -262,9 +264,10 @@ type FunctionAnalysis struct {
 	Moves         uint32 // of a function without calls and loops: the maximum cost of the values that it moves, in units
 	Globals       uint32 // instructions that use a global, or refer to a function, which becomes one
 	Loops         bool   // has a loop
-	Calls         bool   // calls a function, directly or indirectly, grows a memory or table, or copies, fills or initializes one
-	CallsIndirect bool   // calls a function through a table
-	Vectors       bool   // has a value of type v128
+	// calls a function, directly or indirectly, grows a memory or table, or copies, fills or initializes one
+	Calls         bool
+	CallsIndirect bool // calls a function through a table
+	Vectors       bool // has a value of type v128
 }
 
 // bitSet is a set of small numbers.

@@ -18,12 +18,13 @@ type bodyValidation struct {
 	joins    joins
 	carried  int64 // operands that are on the stack at a block or a br_if, together
 	loops    uint32
-	weight   int64          // see [Bounds.Weight]
-	moved    int            // validation.stackMoves before the function
-	calls    int64          // places where the guest's code is left, without what rewriting adds
-	shifts   uint32         // by a constant that is zero modulo the width
-	amount   int            // the low bits of the constant that was pushed last, if no other instruction came after it; or -1
-	alone    [256]ValueType // each type at its own index, so that a single type is a slice
+	weight   int64  // see [Bounds.Weight]
+	moved    int    // validation.stackMoves before the function
+	calls    int64  // places where the guest's code is left, without what rewriting adds
+	shifts   uint32 // by a constant that is zero modulo the width
+	// the low bits of the constant that was pushed last, if no other instruction came after it; or -1
+	amount int
+	alone  [256]ValueType // each type at its own index, so that a single type is a slice
 }
 
 // frame is an open block, an entry of the control stack.
@@ -85,12 +86,14 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 // read.
 func (b *bodyValidation) complexity(locals int) {
 	if product := int64(b.found.Blocks) * int64(locals); product > int64(b.v.bounds.BlockLocals) {
-		b.fail(ErrLimit, b.at, "a function has %d blocks × %d locals, the limit is %d", b.found.Blocks, locals, b.v.bounds.BlockLocals)
+		b.fail(ErrLimit, b.at, "a function has %d blocks × %d locals, the limit is %d", b.found.Blocks, locals,
+			b.v.bounds.BlockLocals)
 	}
 	size := int64(b.found.Blocks) + int64(b.found.Branches)
 	b.v.controlSquares += size * size
 	if b.v.controlSquares > int64(b.v.bounds.ControlSquares) {
-		b.fail(ErrLimit, b.at, "the squares of the functions' blocks and branches are more than %d together", b.v.bounds.ControlSquares)
+		b.fail(ErrLimit, b.at, "the squares of the functions' blocks and branches are more than %d together",
+			b.v.bounds.ControlSquares)
 	}
 	if b.v.weight += b.weight; b.v.weight > int64(b.v.bounds.AllWeight) {
 		b.fail(ErrLimit, b.at, "the instructions of all functions weigh more than %d together", b.v.bounds.AllWeight)
@@ -102,13 +105,19 @@ func (b *bodyValidation) complexity(locals int) {
 		limit  int
 		format string
 	}{
-		{float64((int64(b.found.Blocks)+1)*int64(locals) + b.carried), b.v.bounds.BlockValues, "a function has more than %d pairs of a block and a local or an operand"},
+		{float64((int64(b.found.Blocks)+1)*int64(locals) + b.carried), b.v.bounds.BlockValues,
+			"a function has more than %d pairs of a block and a local or an operand"},
 		{float64(b.weight), b.v.bounds.Weight, "the instructions of a function weigh more than %d together"},
-		{float64(b.v.stackMoves - b.moved), b.v.bounds.FunctionMoves, "calls, blocks and branches of a function move more than %d values"},
-		{looked, b.v.bounds.JoinedValues, "the squares of the values that come to where a function's paths join, for each path and loop, are more than %d together"},
+		{float64(b.v.stackMoves - b.moved), b.v.bounds.FunctionMoves,
+			"calls, blocks and branches of a function move more than %d values"},
+		{looked, b.v.bounds.JoinedValues,
+			"the squares of the values that come to where a function's paths join, for each path and loop, are more than %d " +
+				"together"},
 		{moved, b.v.bounds.JoinMoves, "a function moves more than %d values to where paths join"},
-		{float64(b.joins.kept), b.v.bounds.KnownAddresses, "a function has more than %d pairs of a block and an address that is accessed before it"},
-		{float64(b.compiledCalls() * b.v.mutableGlobals), b.v.bounds.CallGlobals, "a function has more than %d pairs of a call and a global that can change"},
+		{float64(b.joins.kept), b.v.bounds.KnownAddresses,
+			"a function has more than %d pairs of a block and an address that is accessed before it"},
+		{float64(b.compiledCalls() * b.v.mutableGlobals), b.v.bounds.CallGlobals,
+			"a function has more than %d pairs of a call and a global that can change"},
 	} {
 		if total.value > float64(total.limit) {
 			b.fail(ErrLimit, b.at, total.format, total.limit)
@@ -120,7 +129,8 @@ func (b *bodyValidation) complexity(locals int) {
 // test at the entry, at the end, after each call, at the beginning of a loop, of the arms of an if and behind it, after
 // the end of a block and a br_if, and in a long row of instructions.
 func (b *bodyValidation) compiledCalls() int64 {
-	return 2 + 2*b.calls + 3*int64(b.found.Blocks) + 2*int64(b.found.Branches) + int64(b.found.Instructions/instructionsPerTest)
+	return 2 + 2*b.calls + 3*int64(b.found.Blocks) + 2*int64(b.found.Branches) +
+		int64(b.found.Instructions/instructionsPerTest)
 }
 
 // declareLocals reads the locals. It rejects more than Inspect counted.
@@ -234,7 +244,8 @@ func (b *bodyValidation) memoryInstruction(in *instruction) {
 		b.invalid("%s needs a memory, there is none", in.operator.name)
 	}
 	if in.align > uint32(in.operator.align) && in.operator.immediates <= immediateMemoryLane {
-		b.invalid("%s has an alignment of %d bytes, the most is %d", in.operator.name, uint64(1)<<in.align, 1<<in.operator.align)
+		b.invalid("%s has an alignment of %d bytes, the most is %d", in.operator.name, uint64(1)<<in.align,
+			1<<in.operator.align)
 	}
 }
 

@@ -231,7 +231,8 @@ func (v *validation) functionReference(d *decoder, in *instruction) ValueType {
 // constant (§3.3.10).
 func (v *validation) constantGlobal(d *decoder, in *instruction) ValueType {
 	if uint64(in.index) >= uint64(v.importedGlobals) {
-		d.fail(ErrInvalid, in.at, "a constant expression refers to global %d; want one of the %d that are imported", in.index, v.importedGlobals)
+		d.fail(ErrInvalid, in.at, "a constant expression refers to global %d; want one of the %d that are imported", in.index,
+			v.importedGlobals)
 		return 0
 	}
 	global := v.globals[in.index]
@@ -298,7 +299,8 @@ func (v *validation) elementSegment(d *decoder) {
 // addReferences counts references that each instance makes.
 func (v *validation) addReferences(d *decoder, at, count int) {
 	if v.references += count; v.references > v.bounds.References {
-		d.fail(ErrLimit, at, "the module has more than %d references to functions, in element segments and as ref.func", v.bounds.References)
+		d.fail(ErrLimit, at, "the module has more than %d references to functions, in element segments and as ref.func",
+			v.bounds.References)
 	}
 }
 
@@ -313,7 +315,8 @@ func (v *validation) elementsFit(d *decoder, at int, table uint32, offset, count
 	first := uint32(constant.leb(32, true, "an offset"))
 	if end, size := uint64(first)+uint64(count), uint64(v.tables[table].Limits.Min); end > size {
 		v.analysis.Overrun = &Error{Kind: ErrUninstantiable, Section: SectionElement.String(), Offset: at,
-			Message: fmt.Sprintf("an active element segment ends at %d and table %d at %d, so instantiating the module traps", end, table, size)}
+			Message: fmt.Sprintf("an active element segment ends at %d and table %d at %d, so instantiating the module traps",
+				end, table, size)}
 	}
 }
 
@@ -324,6 +327,7 @@ func (v *validation) elementTable(d *decoder, at int, table uint32, kind ValueTy
 	case uint64(table) >= uint64(len(v.tables)):
 		d.fail(ErrInvalid, at, "an element segment is for table %d, there are %d", table, len(v.tables))
 	case v.tables[table].Element != kind:
-		d.fail(ErrInvalid, at, "an element segment of %s is for table %d, which holds %s", kind, table, v.tables[table].Element)
+		d.fail(ErrInvalid, at, "an element segment of %s is for table %d, which holds %s", kind, table,
+			v.tables[table].Element)
 	}
 }

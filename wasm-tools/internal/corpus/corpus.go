@@ -135,13 +135,15 @@ func (g *generator) markdown() {
 }
 
 func (g *generator) row() {
-	g.print(fmt.Sprintf("%d,%s,\"%s, %s\",%s %s %s\n", g.random.IntN(1_000_000), g.word(), g.word(), g.word(), g.word(), g.word(), g.word()))
+	g.print(fmt.Sprintf("%d,%s,\"%s, %s\",%s %s %s\n", g.random.IntN(1_000_000), g.word(), g.word(), g.word(), g.word(),
+		g.word(), g.word()))
 }
 
 func (g *generator) page() {
 	g.print("<div class=\"section\"><h2>" + g.word() + "</h2>\n<p style=\"margin: 0\">")
 	g.paragraph()
-	g.print("</p>\n<ul><li><a href=\"/" + g.word() + ".html\">" + g.word() + "</a><li>" + g.word() + "</ul>\n<script>var x = 1;</script></div>\n")
+	g.print("</p>\n<ul><li><a href=\"/" + g.word() + ".html\">" + g.word() + "</a><li>" + g.word() +
+		"</ul>\n<script>var x = 1;</script></div>\n")
 }
 
 func (g *generator) chinese() {

@@ -308,7 +308,8 @@ func ln(e *evaluator, a value) value {
 	case a.is(1):
 		return whole(0)
 	case a.exact == nil || a.exact.Sign() <= 0 || a.float > 1e-300 && a.float < 1e300:
-		return e.inexactWithin("logarithm of a number that is not above zero", math.SmallestNonzeroFloat64, math.MaxFloat64, math.Log, a)
+		return e.inexactWithin("logarithm of a number that is not above zero", math.SmallestNonzeroFloat64, math.MaxFloat64,
+			math.Log, a)
 	}
 	// ln(a) is ln(a / 2^k) + k ln(2).
 	k := a.exact.Num().BitLen() - a.exact.Denom().BitLen()

@@ -50,22 +50,25 @@ func constant(name string) (value, bool) {
 // functions returns all operators and functions by their names.
 func functions() map[string]function {
 	table := map[string]function{
-		"+":  binary(func(x, y float64) float64 { return x + y }, arithmetic("+", (*big.Rat).Add)),
-		"-":  binary(func(x, y float64) float64 { return x - y }, arithmetic("-", (*big.Rat).Sub)),
-		"*":  binary(func(x, y float64) float64 { return x * y }, arithmetic("*", (*big.Rat).Mul)),
-		"/":  binary(func(x, y float64) float64 { return x / y }, divides("division by zero", arithmetic("/", (*big.Rat).Quo))),
-		"//": binary(func(x, y float64) float64 { return math.Floor(x / y) }, divides("integer division by zero", floorQuotient)),
-		"%":  binary(floatRemainder, divides("remainder of a division by zero", remainder)),
-		"^":  binary(math.Pow, power),
-		"!":  {least: 1, most: 1, value: factorial},
+		"+": binary(func(x, y float64) float64 { return x + y }, arithmetic("+", (*big.Rat).Add)),
+		"-": binary(func(x, y float64) float64 { return x - y }, arithmetic("-", (*big.Rat).Sub)),
+		"*": binary(func(x, y float64) float64 { return x * y }, arithmetic("*", (*big.Rat).Mul)),
+		"/": binary(func(x, y float64) float64 { return x / y },
+			divides("division by zero", arithmetic("/", (*big.Rat).Quo))),
+		"//": binary(func(x, y float64) float64 { return math.Floor(x / y) },
+			divides("integer division by zero", floorQuotient)),
+		"%": binary(floatRemainder, divides("remainder of a division by zero", remainder)),
+		"^": binary(math.Pow, power),
+		"!": {least: 1, most: 1, value: factorial},
 
 		negation: unary(func(x float64) float64 { return -x }, func(_ *evaluator, a value) value { return a.negative() }),
 		"abs":    unary(math.Abs, func(e *evaluator, a value) value { return e.larger(a, a.negative()) }),
 		"sign":   unary(floatSign, signOf),
 		"floor":  unary(math.Floor, floor),
 		"ceil":   unary(math.Ceil, func(e *evaluator, a value) value { return floor(e, a.negative()).negative() }),
-		"trunc":  unary(math.Trunc, func(e *evaluator, a value) value { return e.call("*", signOf(e, a), floor(e, e.call("abs", a))) }),
-		"round":  {least: 1, most: 2, float: floatRound, value: round},
+		"trunc": unary(math.Trunc,
+			func(e *evaluator, a value) value { return e.call("*", signOf(e, a), floor(e, e.call("abs", a))) }),
+		"round": {least: 1, most: 2, float: floatRound, value: round},
 
 		"sqrt":  root(math.Sqrt, 2, "square root of a negative number", 0),
 		"cbrt":  root(math.Cbrt, 3, "", -math.MaxFloat64),
@@ -83,25 +86,30 @@ func functions() map[string]function {
 		"acos":  within("acos is only defined from -1 to 1", -1, 1, floatAcos, 1, 0),
 		"atan":  smooth(math.Atan, 0, 0),
 		"atan2": binary(math.Atan2, atan2),
-		"deg":   unary(func(x float64) float64 { return x / math.Pi * 180 }, func(e *evaluator, a value) value { return e.call("*", e.call("/", a, pi()), whole(180)) }),
-		"rad":   unary(func(x float64) float64 { return x / 180 * math.Pi }, func(e *evaluator, a value) value { return e.call("*", e.call("/", a, whole(180)), pi()) }),
+		"deg": unary(func(x float64) float64 { return x / math.Pi * 180 },
+			func(e *evaluator, a value) value { return e.call("*", e.call("/", a, pi()), whole(180)) }),
+		"rad": unary(func(x float64) float64 { return x / 180 * math.Pi },
+			func(e *evaluator, a value) value { return e.call("*", e.call("/", a, whole(180)), pi()) }),
 		"sinh":  smooth(math.Sinh, 0, 0),
 		"cosh":  smooth(math.Cosh, 0, 1),
 		"tanh":  smooth(math.Tanh, 0, 0),
 		"asinh": smooth(math.Asinh, 0, 0),
 		"acosh": within("acosh is only defined from 1 up", 1, math.MaxFloat64, math.Acosh, 1, 0),
-		"atanh": within("atanh is only defined between -1 and 1", math.Nextafter(-1, 0), math.Nextafter(1, 0), math.Atanh, 0, 0),
+		"atanh": within("atanh is only defined between -1 and 1", math.Nextafter(-1, 0), math.Nextafter(1, 0), math.Atanh, 0,
+			0),
 
 		"max": many(slices.Max[[]float64], func(e *evaluator, a []value) value { return fold(a, e.larger) }),
 		"min": many(slices.Min[[]float64], func(e *evaluator, a []value) value {
 			return fold(a, func(least, x value) value { return e.larger(least.negative(), x.negative()).negative() })
 		}),
-		"sum":  many(floatSum, sum),
-		"avg":  many(func(a []float64) float64 { return floatSum(a) / float64(len(a)) }, func(e *evaluator, a []value) value { return e.call("/", sum(e, a), whole(int64(len(a)))) }),
+		"sum": many(floatSum, sum),
+		"avg": many(func(a []float64) float64 { return floatSum(a) / float64(len(a)) },
+			func(e *evaluator, a []value) value { return e.call("/", sum(e, a), whole(int64(len(a)))) }),
 		"gcd":  many(nil, gcd),
 		"lcm":  many(nil, lcm),
 		"comb": {least: 2, most: 2, value: choose("comb", (*big.Int).Binomial)},
-		"perm": {least: 2, most: 2, value: choose("perm", func(z *big.Int, n, k int64) *big.Int { return z.MulRange(n-k+1, n) })},
+		"perm": {least: 2, most: 2,
+			value: choose("perm", func(z *big.Int, n, k int64) *big.Int { return z.MulRange(n-k+1, n) })},
 	}
 	for alias, name := range map[string]string{"pow": "^", "mod": "%", "factorial": "!"} {
 		table[alias] = table[name]
@@ -110,11 +118,13 @@ func functions() map[string]function {
 }
 
 func unary(float func(float64) float64, of func(*evaluator, value) value) function {
-	return function{1, 1, func(a []float64) float64 { return float(a[0]) }, func(e *evaluator, a []value) value { return of(e, a[0]) }}
+	return function{1, 1, func(a []float64) float64 { return float(a[0]) },
+		func(e *evaluator, a []value) value { return of(e, a[0]) }}
 }
 
 func binary(float func(x, y float64) float64, of func(e *evaluator, a, b value) value) function {
-	return function{2, 2, func(a []float64) float64 { return float(a[0], a[1]) }, func(e *evaluator, a []value) value { return of(e, a[0], a[1]) }}
+	return function{2, 2, func(a []float64) float64 { return float(a[0], a[1]) },
+		func(e *evaluator, a []value) value { return of(e, a[0], a[1]) }}
 }
 
 func many(float func([]float64) float64, of func(*evaluator, []value) value) function {

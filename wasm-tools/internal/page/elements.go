@@ -34,14 +34,17 @@ var classes = sync.OnceValue(func() map[atom.Atom]class {
 		names string
 	}{
 		{void, "area base basefont bgsound br col embed hr img input keygen link meta param source track wbr"},
-		{block, "hr address article aside blockquote center dd details dialog dir div dl dt fieldset figcaption figure footer form" +
-			" h1 h2 h3 h4 h5 h6 header hgroup legend li main menu nav ol p pre listing section summary ul optgroup search" +
-			" table td th caption tr tbody thead tfoot marquee"},
+		{block,
+			"hr address article aside blockquote center dd details dialog dir div dl dt fieldset figcaption figure footer form" +
+				" h1 h2 h3 h4 h5 h6 header hgroup legend li main menu nav ol p pre listing section summary ul optgroup search" +
+				" table td th caption tr tbody thead tfoot marquee"},
 		{apart, "article aside dl figure footer header main nav p section table"},
 		{scope, "table td th caption marquee template object select"},
 		{breakout, "br embed hr img meta blockquote center dd div dl dt h1 h2 h3 h4 h5 h6 li menu ol p pre listing ul table" +
 			" b big code em i nobr ruby s small span strong strike sub sup tt u var"},
-		{dropped, "script style noscript template svg iframe object canvas audio video select datalist noembed noframes frameset title rp"},
+		{dropped,
+			"script style noscript template svg iframe object canvas audio video select datalist noembed noframes frameset " +
+				"title rp"},
 	} {
 		for _, name := range atoms(members.names) {
 			table[name] |= members.class

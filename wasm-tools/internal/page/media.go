@@ -43,7 +43,8 @@ func isText(media string) bool {
 		"application/x-sh", "application/x-javascript":
 		return true
 	}
-	return strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "+json") || strings.HasSuffix(media, "+xml") && media != "image/svg+xml"
+	return strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "+json") ||
+		strings.HasSuffix(media, "+xml") && media != "image/svg+xml"
 }
 
 // sniff returns the type of a body that a server sent without one.

@@ -21,7 +21,8 @@ func Visible(r rune) bool {
 		return r != '\u00ad' // the soft hyphen
 	case r == '\u200c', r == '\u200d': // zero-width non-joiner and joiner
 		return true
-	case r == '\u034f', r == '\u115f', r == '\u1160', r == '\u17b4', r == '\u17b5', r == '\u3164', r == '\uffa0': // fillers
+	case r == '\u034f', r == '\u115f', r == '\u1160', r == '\u17b4', r == '\u17b5', r == '\u3164',
+		r == '\uffa0': // fillers
 		return false
 	case r >= 0xe0000 && r <= 0xe0fff: // tags, and variation selectors that no font draws
 		return false

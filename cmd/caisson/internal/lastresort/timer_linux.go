@@ -67,15 +67,18 @@ func New() (*Timer, error) {
 		return nil, fmt.Errorf("%w: the process already has one", ErrUnavailable)
 	}
 	grace.value.nanoseconds = int64(Grace)
-	action := sigaction{handler: handlerAddress(), flags: saSigInfo | saOnStack | saRestart, restorer: restorerAddress(), mask: ^uint64(0)}
+	action := sigaction{handler: handlerAddress(), flags: saSigInfo | saOnStack | saRestart, restorer: restorerAddress(),
+		mask: ^uint64(0)}
 	if action.restorer != 0 {
 		action.flags |= saRestorer
 	}
-	if _, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, signal, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0); errno != 0 {
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, signal, uintptr(unsafe.Pointer(&action)), 0, 8, 0,
+		0); errno != 0 {
 		return nil, fmt.Errorf("%w: rt_sigaction: %w", ErrUnavailable, errno)
 	}
 	event := sigevent{signal: signal, notify: sigevSignal}
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_TIMER_CREATE, clockMonotonic, uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&timerID))); errno != 0 {
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_TIMER_CREATE, clockMonotonic, uintptr(unsafe.Pointer(&event)),
+		uintptr(unsafe.Pointer(&timerID))); errno != 0 {
 		return nil, fmt.Errorf("%w: timer_create: %w", ErrUnavailable, errno)
 	}
 	return &Timer{timerID}, nil

@@ -446,7 +446,8 @@ func (b *body) again(loop frame) {
 // higher than what is known of the counter behind the header.
 func (b *body) back(inner, outer, bound int64) {
 	n := int64(len(b.frames)) - 1 - outer
-	if inner != outer-1 || n < 0 || n+1 >= int64(len(b.frames)) || b.frames[n].op != opLoop || b.frames[n].inner || !b.frames[n+1].inner {
+	if inner != outer-1 || n < 0 || n+1 >= int64(len(b.frames)) || b.frames[n].op != opLoop || b.frames[n].inner ||
+		!b.frames[n+1].inner {
 		b.fail("a test of a counter is not followed by a branch back to its loop")
 		return
 	}
@@ -472,7 +473,8 @@ func (b *body) table(t token, within int64) {
 // instructions. There, more is charged for the arms.
 func (b *body) entrance() bool {
 	rest := b.tokens[b.next:]
-	if len(rest) < 4 || b.tokens[b.next-1].a != noType || rest[0].op != opLocalGet || rest[1].op != opBrTable || rest[2].op != opEnd || rest[3].op != opBr {
+	if len(rest) < 4 || b.tokens[b.next-1].a != noType || rest[0].op != opLocalGet || rest[1].op != opBrTable ||
+		rest[2].op != opEnd || rest[3].op != opBr {
 		return false
 	}
 	cost := b.repeats(rest[1], 1)

@@ -34,7 +34,8 @@ const (
 	isFunction                // any function
 )
 
-var operands = map[string]int64{"N": isNumber, "L": isLabel, "REFILL": isRefill, "METER": isMeter, "DEPTH": isDepth, "C": isCounter,
+var operands = map[string]int64{"N": isNumber, "L": isLabel, "REFILL": isRefill, "METER": isMeter, "DEPTH": isDepth,
+	"C":    isCounter,
 	"MORE": isMore, "TAKE": isTake, "FORK": isFork, "F": isFunction}
 
 // parse converts text to a pattern.
@@ -131,7 +132,8 @@ func (p pieces) pattern() pattern {
 	}
 	check += "get 0 get 2 add " + source + "i32 0 " + p.op + " "
 	forwards += again
-	backwards := "loop " + piece + "get 0 get 2 add i32 " + p.length + " sub get 1 get 2 add i32 " + p.length + " sub i32 " + p.length + " " + p.op + " " + again
+	backwards := "loop " + piece + "get 0 get 2 add i32 " + p.length + " sub get 1 get 2 add i32 " + p.length +
+		" sub i32 " + p.length + " " + p.op + " " + again
 
 	all := forwards
 	if p.overlaps {
@@ -199,7 +201,8 @@ func (m *module) identify() {
 	var tokens []token
 	var followed []int // what added functions call that are not added themselves
 	// A test is a call of more, so that must be identified first.
-	for _, names := range [][]string{{"more"}, {"take", "grow", "mfill", "mcopy", "minit", "tfill", "tcopy", "tinit", "read", "enter"}} {
+	for _, names := range [][]string{{"more"},
+		{"take", "grow", "mfill", "mcopy", "minit", "tfill", "tcopy", "tinit", "read", "enter"}} {
 		for _, f := range m.functions {
 			if f.end-f.start > 4*longest {
 				continue

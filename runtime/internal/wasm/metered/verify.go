@@ -145,7 +145,8 @@ func (m *module) assumptions() error {
 	}
 	for _, f := range m.functions {
 		if m.added[f.index] == "" && !f.bounds.within(f.assumed) {
-			return &Error{Function: f.index, Offset: f.start, Reason: "a function that is exported or recursive does not test often enough where it begins or ends"}
+			return &Error{Function: f.index, Offset: f.start,
+				Reason: "a function that is exported or recursive does not test often enough where it begins or ends"}
 		}
 	}
 	return nil
@@ -365,7 +366,8 @@ func (m *module) imported() {
 
 func (m *module) defined() {
 	if t := m.u32(); t < len(m.types) {
-		m.functions = append(m.functions, function{index: m.imports + len(m.functions), typ: t, callee: callee{assumed: unbounded}})
+		m.functions = append(m.functions,
+			function{index: m.imports + len(m.functions), typ: t, callee: callee{assumed: unbounded}})
 	} else {
 		m.fail("there is no such type")
 	}

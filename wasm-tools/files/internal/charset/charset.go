@@ -36,7 +36,8 @@ const (
 // Of returns the charset with a name of the WHATWG or of Python; for utf-16, a file's start decides on
 // the order of bytes.
 func Of(name, start string) (Charset, error) {
-	little, big := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	little, big := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM),
+		unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
 	switch label := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-"); label {
 	case "", "utf-8", "utf8":
 		return Charset{Name: "utf-8"}, nil
@@ -60,7 +61,10 @@ func Of(name, start string) (Charset, error) {
 			return Charset{Name: label, codec: codec}, nil
 		}
 	}
-	return Charset{}, fmt.Errorf("the encoding %q is not supported; use utf-8, utf-16, latin-1, windows-1252, gbk, gb18030, big5, shift_jis, euc-kr or another that browsers know", plain.Line(name, 40))
+	return Charset{},
+		fmt.Errorf(
+			"the encoding %q is not supported; use utf-8, utf-16, latin-1, windows-1252, gbk, gb18030, big5, shift_jis, "+
+				"euc-kr or another that browsers know", plain.Line(name, 40))
 }
 
 // isForFiles leaves out encodings of the WHATWG that are not for files, and the one in which a byte's meaning depends

@@ -13,7 +13,9 @@ import (
 // used any more. Either all operations succeed or there is an error that names the first one that does not.
 func Patch(n, patch *Node) (*Node, error) {
 	if patch.Kind != jsontext.Array {
-		return nil, fmt.Errorf(`a JSON Patch is an array of operations such as {"op": "replace", "path": "/a", "value": 1}, not %s`, patch.Noun())
+		return nil,
+			fmt.Errorf(`a JSON Patch is an array of operations such as {"op": "replace", "path": "/a", "value": 1}, not %s`,
+				patch.Noun())
 	}
 	d := patched{root: n, bytes: n.bytes()}
 	for i, operation := range patch.Elements {

@@ -21,7 +21,8 @@ func ParsePointer(text string) (Pointer, error) {
 		return p, nil
 	}
 	if text[0] != '/' {
-		return p, fmt.Errorf("%q is no JSON Pointer; start it with / and write / between the names, as in /items/0/name", clip(text))
+		return p, fmt.Errorf("%q is no JSON Pointer; start it with / and write / between the names, as in /items/0/name",
+			clip(text))
 	}
 	for token := range strings.SplitSeq(text[1:], "/") {
 		for i := strings.IndexByte(token, '~'); i >= 0 && i < len(token); i++ {
@@ -74,8 +75,10 @@ func (p Pointer) index(array *Node, i, last int) (int, error) {
 	switch {
 	case token == "-":
 		return 0, fmt.Errorf("%s: - is the place after the last element, where there is no value", p.upTo(i))
-	case err != nil && strings.Trim(token, "0123456789") != "" || token == "" || len(token) > 1 && token[0] == '0' || token[0] == '+':
-		return 0, fmt.Errorf("%s is an array, and %q is no index; write a number from 0, without leading zeros", p.upTo(i), clip(token))
+	case err != nil && strings.Trim(token, "0123456789") != "" || token == "" || len(token) > 1 && token[0] == '0' ||
+		token[0] == '+':
+		return 0, fmt.Errorf("%s is an array, and %q is no index; write a number from 0, without leading zeros", p.upTo(i),
+			clip(token))
 	case err != nil || int(index) > last:
 		return 0, fmt.Errorf("%s has no element %s; it has %d elements", p.upTo(i), clip(token), len(array.Elements))
 	}

@@ -108,7 +108,8 @@ func (m matches) holds(e *evaluation, current *document.Node) bool {
 	}
 	compiled, known := m.compiled[pattern.Text]
 	if !known {
-		compiled, _ = compile(pattern.String(), m.whole) // of what is in a document, the standard says that it matches nothing
+		// of what is in a document, the standard says that it matches nothing
+		compiled, _ = compile(pattern.String(), m.whole)
 		m.compiled[pattern.Text] = compiled
 	}
 	return compiled != nil && compiled.MatchString(text.String())

@@ -21,7 +21,8 @@ const (
 )
 
 // errSteps means that a query went beyond the limits.
-var errSteps = errors.New("the query looks at too many values; make it narrower, for instance with names in place of .. and *")
+var errSteps = errors.New(
+	"the query looks at too many values; make it narrower, for instance with names in place of .. and *")
 
 // Query is a query. It can be used repeatedly, but not concurrently.
 type Query struct{ path path }
@@ -280,7 +281,8 @@ func (s slice) choose(e *evaluation, from Match, add func(Match)) {
 			add(from.element(i, from.Value.Elements[i]))
 		}
 	} else if s.step < 0 {
-		for i := bound(s.start, length-1, -1, length-1); i > bound(s.end, -1, -1, length-1) && e.spend(1); i += max(s.step, -length) {
+		for i := bound(s.start, length-1, -1, length-1); i > bound(s.end, -1, -1, length-1) &&
+			e.spend(1); i += max(s.step, -length) {
 			add(from.element(i, from.Value.Elements[i]))
 		}
 	}

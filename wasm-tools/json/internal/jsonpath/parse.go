@@ -76,7 +76,8 @@ func (p *parser) advice() string {
 		return "; write names with other characters than letters, digits and _ in brackets and quotes, as in ['a-b']"
 	case strings.HasPrefix(rest, "("):
 		return "; write functions around a path, as in [?length(@.name) > 3]"
-	case strings.HasPrefix(strings.TrimLeft(rest, " "), "in "), strings.HasPrefix(rest, "and "), strings.HasPrefix(rest, "or "), strings.HasPrefix(rest, "not "):
+	case strings.HasPrefix(strings.TrimLeft(rest, " "), "in "), strings.HasPrefix(rest, "and "),
+		strings.HasPrefix(rest, "or "), strings.HasPrefix(rest, "not "):
 		return "; the operators are == != < <= > >= && || !"
 	}
 	return ""
@@ -145,7 +146,8 @@ func (p *parser) dotted() (segment, error) {
 		p.at += size
 	}
 	if p.at == start {
-		return segment{}, p.fail("want a name or * after the dot, not " + p.next() + "; write other names in brackets and quotes, as in ['a-b'], and indexes in brackets")
+		return segment{}, p.fail("want a name or * after the dot, not " + p.next() +
+			"; write other names in brackets and quotes, as in ['a-b'], and indexes in brackets")
 	}
 	return segment{selectors: []selector{name(p.text[start:p.at])}}, nil
 }
@@ -187,7 +189,8 @@ func (p *parser) selector() (selector, error) {
 	case c == '(':
 		return nil, p.fail("want a selector, not a script; write -1 for the last element, and [?…] to filter")
 	}
-	return nil, p.fail("want a name in quotes, an index, a slice such as 0:3, * or a filter such as ?@.price < 10, not " + p.next())
+	return nil, p.fail("want a name in quotes, an index, a slice such as 0:3, * or a filter such as ?@.price < 10, not " +
+		p.next())
 }
 
 // peek returns the next byte, or 0.

@@ -136,7 +136,8 @@ func (p *parser) operand(t term, end int) (operand, error) {
 		return singular{t.path}, nil
 	case t.path != nil:
 		p.at = end
-		return nil, p.fail("a path that is compared leads to one value, without *, .., slices and filters; use count(…) or value(…)")
+		return nil,
+			p.fail("a path that is compared leads to one value, without *, .., slices and filters; use count(…) or value(…)")
 	}
 	p.at = end
 	return nil, p.fail("match and search cannot be compared; write them alone, or after !")
@@ -189,7 +190,8 @@ var functions = map[string]int{"length": 1, "count": 1, "value": 1, "match": 2, 
 func (p *parser) function(name string) (term, error) {
 	wanted, known := functions[name]
 	if !known {
-		return term{}, p.fail("there is no function or word " + name + "; the functions are length, count, match, search and value, and texts stand in quotes")
+		return term{}, p.fail("there is no function or word " + name +
+			"; the functions are length, count, match, search and value, and texts stand in quotes")
 	}
 	start := p.at
 	if p.at += len(name); !p.eat("(") {
@@ -215,7 +217,9 @@ func (p *parser) function(name string) (term, error) {
 	}
 	if len(arguments) != wanted {
 		p.at = start
-		return term{}, p.fail(map[int]string{1: name + " takes one argument", 2: name + " takes two arguments, a text and a pattern"}[wanted])
+		return term{},
+			p.fail(
+				map[int]string{1: name + " takes one argument", 2: name + " takes two arguments, a text and a pattern"}[wanted])
 	}
 	switch name {
 	case "count", "value":

@@ -176,7 +176,10 @@ func (l *listing) folder(name string) {
 		case l.full:
 		case len(l.found) == MaxDocuments:
 			l.full = true
-			l.problems = append(l.problems, Problem{id, fmt.Sprintf("it and what follows are left out: a call reads at most %d documents; name fewer knowledge bases", MaxDocuments)})
+			l.problems = append(l.problems,
+				Problem{id,
+					fmt.Sprintf("it and what follows are left out: a call reads at most %d documents; name fewer knowledge bases",
+						MaxDocuments)})
 		default:
 			l.file(id, e)
 		}

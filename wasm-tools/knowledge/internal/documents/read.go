@@ -64,7 +64,8 @@ func (r *Reader) read(file io.Reader, kind Kind, visit func(*Chunk) error) (abou
 	if err != nil && err != io.EOF {
 		return about, Reason(err)
 	}
-	if bytes.IndexByte(start, 0) >= 0 && !bytes.HasPrefix(start, []byte("\xff\xfe")) && !bytes.HasPrefix(start, []byte("\xfe\xff")) {
+	if bytes.IndexByte(start, 0) >= 0 && !bytes.HasPrefix(start, []byte("\xff\xfe")) &&
+		!bytes.HasPrefix(start, []byte("\xfe\xff")) {
 		return about, ErrBinary
 	}
 	text, name, err := page.Decode(r.buffered, kind == HTML)

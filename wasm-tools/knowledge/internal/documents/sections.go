@@ -122,7 +122,8 @@ func (s *splitter) underlined(text, after []byte) bool {
 	if len(underline) < 3 || len(bytes.Trim(underline, string(after[:1]))) > 0 {
 		return false
 	}
-	if isItem := len(text) > 1 && text[1] == ' ' && bytes.IndexByte([]byte("-*+"), text[0]) >= 0; isItem || text[0] == '>' || text[0] == '|' {
+	if isItem := len(text) > 1 && text[1] == ' ' && bytes.IndexByte([]byte("-*+"), text[0]) >= 0; isItem ||
+		text[0] == '>' || text[0] == '|' {
 		return false
 	}
 	return s.found(level, string(text))

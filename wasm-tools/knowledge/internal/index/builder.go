@@ -74,7 +74,8 @@ func (b *Builder) Reset() {
 	clear(b.table)
 	*b = Builder{
 		table: b.table, hashes: b.hashes[:0], starts: b.starts[:0], last: b.last[:0], text: b.text[:0],
-		terms: b.terms[:0], places: b.places[:0], sorted: b.sorted[:0], next: b.next[:0], order: b.order[:0], lengths: b.lengths[:0],
+		terms: b.terms[:0], places: b.places[:0], sorted: b.sorted[:0], next: b.next[:0], order: b.order[:0],
+		lengths: b.lengths[:0],
 	}
 }
 
@@ -83,7 +84,8 @@ func (b *Builder) Chunks() int { return len(b.lengths) }
 
 // IsFull reports whether the segment has to be written before another chunk.
 func (b *Builder) IsFull() bool {
-	return len(b.terms)+spare > maxPostings || len(b.text)+spare*words.MaxWord > maxText || len(b.hashes)+spare > maxTerms || len(b.lengths) == MaxChunks
+	return len(b.terms)+spare > maxPostings || len(b.text)+spare*words.MaxWord > maxText ||
+		len(b.hashes)+spare > maxTerms || len(b.lengths) == MaxChunks
 }
 
 // Add adds a word of the next chunk.
@@ -244,7 +246,8 @@ func (w *partWriter) endPart() {
 	if len(w.words) == 0 {
 		return
 	}
-	for _, number := range []uint32{w.first, uint32(len(w.places)), uint32(len(w.words)), crc32.Checksum(w.words, checksums)} {
+	for _, number := range []uint32{w.first, uint32(len(w.places)), uint32(len(w.words)),
+		crc32.Checksum(w.words, checksums)} {
 		w.directory = binary.LittleEndian.AppendUint32(w.directory, number)
 	}
 	w.write(w.places)

@@ -67,7 +67,8 @@ func (s *Segment) open() error {
 	}
 	chunks, parts, directory := sizes[0], sizes[1], sizes[2]
 	start := int64(headerSize) + 2*chunks
-	if chunks > MaxChunks || directory%directoryEntry != 0 || directory > parts+directoryEntry || start+parts+directory != info.Size() {
+	if chunks > MaxChunks || directory%directoryEntry != 0 || directory > parts+directoryEntry ||
+		start+parts+directory != info.Size() {
 		return damaged(errors.New("its parts are not as large as it says"))
 	}
 	both := make([]byte, 2*chunks+directory)

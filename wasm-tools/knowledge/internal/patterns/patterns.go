@@ -41,7 +41,9 @@ func Compile(patterns []string, options Options) (*Set, error) {
 		text := pattern
 		if !options.Regex {
 			if bytes.ContainsAny([]byte(pattern), "\n\r") {
-				return nil, fmt.Errorf("the pattern %q has a line break, but is looked for in single lines; write a pattern for each line", pattern)
+				return nil,
+					fmt.Errorf("the pattern %q has a line break, but is looked for in single lines; write a pattern for each line",
+						pattern)
 			}
 			text = regexp.QuoteMeta(pattern)
 		}

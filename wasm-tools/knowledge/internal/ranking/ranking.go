@@ -135,7 +135,8 @@ func (r *Ranking) Counted(document, ordinal, length int) error {
 		}
 	}
 	if len(r.hits) > first {
-		r.candidates = append(r.candidates, candidate{int32(document), int32(ordinal), int32(length), int32(first), int32(len(r.hits))})
+		r.candidates = append(r.candidates,
+			candidate{int32(document), int32(ordinal), int32(length), int32(first), int32(len(r.hits))})
 	}
 	if len(r.hits) > MaxHits {
 		return ErrTooMany
@@ -170,7 +171,8 @@ func (r *Ranking) Chunks() int { return r.chunks }
 func (r *Ranking) Known(document, ordinal, length, term, count int) error {
 	last := len(r.candidates) - 1
 	if last < 0 || r.candidates[last].document != int32(document) || r.candidates[last].ordinal != int32(ordinal) {
-		r.candidates = append(r.candidates, candidate{int32(document), int32(ordinal), int32(length), int32(len(r.hits)), int32(len(r.hits))})
+		r.candidates = append(r.candidates,
+			candidate{int32(document), int32(ordinal), int32(length), int32(len(r.hits)), int32(len(r.hits))})
 		last++
 	}
 	r.hits = append(r.hits, hit{uint16(term), uint16(count)})

@@ -99,7 +99,8 @@ func isHeader(line []byte) bool {
 func tabs(line []byte) (t Triple, err error) {
 	fields := strings.Split(string(line), "\t")
 	if len(fields) != 3 {
-		return t, fmt.Errorf("it has %d fields; write a subject, a predicate and an object, with tabs between them", len(fields))
+		return t,
+			fmt.Errorf("it has %d fields; write a subject, a predicate and an object, with tabs between them", len(fields))
 	}
 	return named(fields[0], fields[1], fields[2])
 }
@@ -142,7 +143,8 @@ func nTriples(line []byte) (t Triple, err error) {
 		p.failed = true
 	}
 	if p.failed || t.Subject.IsValue || t.Predicate.IsValue || strings.HasPrefix(t.Predicate.IRI, "_:") {
-		return t, errors.New("it is not like <http://example.org/a> <http://example.org/knows> <http://example.org/b> . of N-Triples")
+		return t,
+			errors.New("it is not like <http://example.org/a> <http://example.org/knows> <http://example.org/b> . of N-Triples")
 	}
 	return t, nil
 }

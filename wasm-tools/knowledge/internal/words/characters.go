@@ -71,7 +71,8 @@ func (c *characters) learn(r rune) kind {
 
 // others are letters that do not decompose and are nevertheless taken for others.
 var others = map[rune]string{
-	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'đ': "d", 'ð': "d", 'ħ': "h", 'ı': "i", 'ł': "l", 'þ': "th", 'ς': "σ", 'ё': "е",
+	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'đ': "d", 'ð': "d", 'ħ': "h", 'ı': "i", 'ł': "l", 'þ': "th", 'ς': "σ",
+	'ё': "е",
 }
 
 // fold returns what a letter counts as.
@@ -100,7 +101,8 @@ const voiceSize = 3 // bytes of either mark
 
 // voice returns a kana with the mark that follows it, if one does.
 func voice(r rune, following []byte) (rune, bool) {
-	if len(following) < voiceSize || following[0] != 0xe3 || following[1] != 0x82 || following[2] != 0x99 && following[2] != 0x9a {
+	if len(following) < voiceSize || following[0] != 0xe3 || following[1] != 0x82 ||
+		following[2] != 0x99 && following[2] != 0x9a {
 		return 0, false
 	}
 	composed, size := utf8.DecodeRuneInString(norm.NFC.String(string(r) + string(following[:voiceSize])))

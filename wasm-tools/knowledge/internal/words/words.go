@@ -177,7 +177,8 @@ func (s *Scanner) run(text []byte, start int) int {
 	i := start
 	for ; i+5 < len(text); i += 3 {
 		a, b, c := text[i], text[i+1], text[i+2]
-		if a < 0xe1 || a > 0xec || b&0xc0 != 0x80 || c&0xc0 != 0x80 || text[i+3] == 0xe3 && text[i+4] == 0x82 && text[i+5] >= 0x99 {
+		if a < 0xe1 || a > 0xec || b&0xc0 != 0x80 || c&0xc0 != 0x80 ||
+			text[i+3] == 0xe3 && text[i+4] == 0x82 && text[i+5] >= 0x99 {
 			break
 		}
 		if s.kinds[rune(a&0xf)<<12|rune(b&0x3f)<<6|rune(c&0x3f)] != character {

@@ -20,7 +20,8 @@ type Range struct{ Min, Max float64 }
 func (r Range) Valid() bool {
 	const most = 1e300
 	width := r.Max - r.Min
-	return math.Abs(r.Min) <= most && math.Abs(r.Max) <= most && width > 1e-300 && width > 1e-9*max(math.Abs(r.Min), math.Abs(r.Max))
+	return math.Abs(r.Min) <= most && math.Abs(r.Max) <= most && width > 1e-300 &&
+		width > 1e-9*max(math.Abs(r.Min), math.Abs(r.Max))
 }
 
 // Options describe a chart. The ranges must be valid, and both sides at least 160 pixels.
@@ -39,7 +40,8 @@ type Chart struct {
 
 // New returns a chart with axes and without curves.
 func New(options Options) *Chart {
-	c := &Chart{options: options, picture: image.NewPaletted(image.Rect(0, 0, options.Width, options.Height), palette()), scale: 1}
+	c := &Chart{options: options, picture: image.NewPaletted(image.Rect(0, 0, options.Width, options.Height), palette()),
+		scale: 1}
 	if options.Width >= 480 && options.Height >= 300 {
 		c.scale = 2
 	}
@@ -196,8 +198,10 @@ type Colour struct {
 // Colours are the colours of a chart's curves, in order. They also differ in lightness, for people with
 // colour blindness.
 var Colours = []Colour{
-	{"blue", color.RGBA{31, 88, 200, 255}}, {"orange", color.RGBA{236, 128, 22, 255}}, {"green", color.RGBA{20, 130, 60, 255}},
-	{"red", color.RGBA{205, 40, 50, 255}}, {"purple", color.RGBA{120, 60, 170, 255}}, {"teal", color.RGBA{30, 170, 180, 255}},
+	{"blue", color.RGBA{31, 88, 200, 255}}, {"orange", color.RGBA{236, 128, 22, 255}},
+	{"green", color.RGBA{20, 130, 60, 255}},
+	{"red", color.RGBA{205, 40, 50, 255}}, {"purple", color.RGBA{120, 60, 170, 255}},
+	{"teal", color.RGBA{30, 170, 180, 255}},
 }
 
 // The colours other than curves, as indices of the palette. A picture with a palette is encoded several

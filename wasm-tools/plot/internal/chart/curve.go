@@ -61,7 +61,8 @@ func jumps(a, b, high, low float64) bool { return a < high && b > low || a > low
 // visible.
 func stroke(mask *image.Alpha, a, b point) {
 	const reach = lineRadius + 1
-	box := image.Rect(int(min(a.x, b.x)-reach), int(min(a.y, b.y)-reach), int(max(a.x, b.x)+reach)+1, int(max(a.y, b.y)+reach)+1).Intersect(mask.Rect)
+	box := image.Rect(int(min(a.x, b.x)-reach), int(min(a.y, b.y)-reach), int(max(a.x, b.x)+reach)+1,
+		int(max(a.y, b.y)+reach)+1).Intersect(mask.Rect)
 	for y := box.Min.Y; y < box.Max.Y; y++ {
 		for x := box.Min.X; x < box.Max.X; x++ {
 			cover := min(max(lineRadius+0.5-distance(point{float64(x), float64(y)}, a, b), 0), 1)

@@ -158,7 +158,8 @@ type Settings struct {
 }
 
 // errNone means that no provider is configured.
-var errNone = errors.New("no search service is set up; the operator must set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL")
+var errNone = errors.New(
+	"no search service is set up; the operator must set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL")
 
 // Choose returns the provider that the settings select. It never replaces a named provider by another.
 func Choose(s Settings) (Provider, error) {
@@ -182,7 +183,10 @@ func Choose(s Settings) (Provider, error) {
 	}
 	switch {
 	case s.Provider != "" && s.Provider != SearXNG:
-		return Provider{}, errors.New("WEB_SEARCH_PROVIDER names a service that this tool does not know; the operator must set it to brave, tavily or searxng")
+		return Provider{},
+			errors.New(
+				"WEB_SEARCH_PROVIDER names a service that this tool does not know; the operator must set it to brave, tavily or " +
+					"searxng")
 	case s.SearXNG != "":
 		return s.instance()
 	case s.Provider == SearXNG:
@@ -193,7 +197,8 @@ func Choose(s Settings) (Provider, error) {
 
 func (s Settings) instance() (Provider, error) {
 	base, err := url.Parse(s.SearXNG)
-	if err != nil || base.Scheme != "https" && base.Scheme != "http" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
+	if err != nil || base.Scheme != "https" && base.Scheme != "http" || base.Host == "" || base.User != nil ||
+		base.RawQuery != "" || base.Fragment != "" {
 		return Provider{}, errors.New("SEARXNG_URL is not the address of an instance, such as https://searx.example")
 	}
 	return searxng(base), nil
@@ -205,5 +210,6 @@ func withoutMarkup(text string) string {
 }
 
 var emphasis = strings.NewReplacer(
-	"<strong>", "", "</strong>", "", "<b>", "", "</b>", "", "<em>", "", "</em>", "", "<mark>", "", "</mark>", "", "<br>", " ", "<br/>", " ",
+	"<strong>", "", "</strong>", "", "<b>", "", "</b>", "", "<em>", "", "</em>", "", "<mark>", "", "</mark>", "", "<br>",
+	" ", "<br/>", " ",
 )

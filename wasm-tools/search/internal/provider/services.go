@@ -33,7 +33,8 @@ func explainBrave(status int) string {
 	case 401, 403:
 		return "the key in BRAVE_API_KEY is not accepted; the operator must set another"
 	case 422:
-		return "the search or the key in BRAVE_API_KEY is not accepted; write a search of at most 400 characters and 50 words, and a language such as en"
+		return "the search or the key in BRAVE_API_KEY is not accepted; write a search of at most 400 characters and 50 " +
+			"words, and a language such as en"
 	case 429:
 		return "the plan's limit of searches is reached; try again later"
 	}
@@ -134,7 +135,8 @@ func decodePlain(body []byte) ([]Result, error) {
 // searxng is an instance of SearXNG (docs.searxng.org/dev/search_api) whose operator has enabled the
 // format json.
 func searxng(base *url.URL) Provider {
-	return Provider{SearXNG, func(q Query) (caisson.Request, error) { return searxngRequest(base, q), nil }, decodePlain, explainSearXNG}
+	return Provider{SearXNG, func(q Query) (caisson.Request, error) { return searxngRequest(base, q), nil }, decodePlain,
+		explainSearXNG}
 }
 
 func searxngRequest(base *url.URL, q Query) caisson.Request {

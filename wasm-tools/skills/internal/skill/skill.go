@@ -65,7 +65,8 @@ func Find(skills fs.FS, name string) (Skill, error) {
 		for _, s := range named {
 			folders = append(folders, s.Folder)
 		}
-		return Skill{}, fmt.Errorf("several skills have the name %q; name one of the folders %s", plain.Line(name, maxName), strings.Join(folders, ", "))
+		return Skill{}, fmt.Errorf("several skills have the name %q; name one of the folders %s", plain.Line(name, maxName),
+			strings.Join(folders, ", "))
 	case len(all) == 0:
 		return Skill{}, errors.New("there are no skills: no folder has a " + File)
 	}

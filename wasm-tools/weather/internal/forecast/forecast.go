@@ -147,8 +147,10 @@ type daily struct {
 func At(do Doer, place Place, days int, units Units) (Weather, error) {
 	parameters := url.Values{
 		"latitude": {degrees(place.Latitude)}, "longitude": {degrees(place.Longitude)},
-		"current":  {"temperature_2m,apparent_temperature,relative_humidity_2m,precipitation,weather_code,wind_speed_10m,wind_direction_10m"},
-		"daily":    {"weather_code,temperature_2m_max,temperature_2m_min,precipitation_sum,precipitation_probability_max,wind_speed_10m_max,sunrise,sunset"},
+		"current": {"temperature_2m,apparent_temperature,relative_humidity_2m,precipitation," +
+			"weather_code,wind_speed_10m,wind_direction_10m"},
+		"daily": {"weather_code,temperature_2m_max,temperature_2m_min,precipitation_sum," +
+			"precipitation_probability_max,wind_speed_10m_max,sunrise,sunset"},
 		"timezone": {"auto"}, "forecast_days": {strconv.Itoa(min(max(days, 1), MaxDays))},
 	}
 	if units == Imperial {

@@ -68,12 +68,16 @@ func Find(do Doer, name string) (Place, error) {
 	}
 	found := answer.places()
 	if len(found) == 0 {
-		return Place{}, fmt.Errorf("no place is called %q; write a city's name alone or with its region or country, such as Paris or Springfield, Illinois, or give latitude and longitude", plain.Line(city, 100))
+		return Place{},
+			fmt.Errorf(
+				"no place is called %q; write a city's name alone or with its region or country, such as Paris or Springfield, "+
+					"Illinois, or give latitude and longitude", plain.Line(city, 100))
 	}
 	if meant := slices.DeleteFunc(slices.Clone(found), func(p Place) bool { return !p.isIn(qualifiers) }); len(meant) > 0 {
 		return choose(city, meant)
 	}
-	return Place{}, fmt.Errorf("there is no %q in %s; %s", plain.Line(city, 100), plain.Line(strings.Join(qualifiers, ", "), 100), offer(found))
+	return Place{}, fmt.Errorf("there is no %q in %s; %s", plain.Line(city, 100),
+		plain.Line(strings.Join(qualifiers, ", "), 100), offer(found))
 }
 
 // split separates a city from its region and country.
@@ -108,7 +112,8 @@ func onEarth(latitude, longitude float64) bool {
 // isIn reports whether each qualifier is the place's region, country or country code.
 func (p Place) isIn(qualifiers []string) bool {
 	return !slices.ContainsFunc(qualifiers, func(q string) bool {
-		return !strings.EqualFold(q, p.Region) && !strings.EqualFold(q, p.Country) && !strings.EqualFold(q, p.CountryCode) && !shortNames(q, p)
+		return !strings.EqualFold(q, p.Region) && !strings.EqualFold(q, p.Country) && !strings.EqualFold(q, p.CountryCode) &&
+			!shortNames(q, p)
 	})
 }
 

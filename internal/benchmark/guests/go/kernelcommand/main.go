@@ -10,6 +10,7 @@ func main() {
 	command.Main(map[string]kernels.Kernel{
 		"spin": kernels.Spin, "sha256": kernels.SHA256, "crc32": kernels.CRC32, "matrix": kernels.Matrix,
 		"nbody": kernels.NBody, "sieve": kernels.Sieve, "fannkuch": kernels.Fannkuch, "quicksort": kernels.Quicksort,
-		"json": kernels.JSON, "hash_map": kernels.HashMap, "mandelbrot": kernels.Mandelbrot, "levenshtein": kernels.Levenshtein,
+		"json": kernels.JSON, "hash_map": kernels.HashMap, "mandelbrot": kernels.Mandelbrot,
+		"levenshtein": kernels.Levenshtein,
 	})
 }

@@ -48,7 +48,8 @@ func (p *parser) add(v value) (at uint32, ok bool) {
 }
 
 func (p *parser) space() {
-	for p.at < len(p.text) && (p.text[p.at] == ' ' || p.text[p.at] == '\n' || p.text[p.at] == '\t' || p.text[p.at] == '\r') {
+	for p.at < len(p.text) &&
+		(p.text[p.at] == ' ' || p.text[p.at] == '\n' || p.text[p.at] == '\t' || p.text[p.at] == '\r') {
 		p.at++
 	}
 }

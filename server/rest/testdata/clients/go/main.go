@@ -85,7 +85,8 @@ func ask(ctx context.Context, url, token string) (answers map[string]any, err er
 		return nil, err
 	}
 	answers = map[string]any{}
-	for _, step := range []func(context.Context, *ClientWithResponses, map[string]any) error{makeCall, makeBatch, makeRun, readPages, endSession} {
+	for _, step := range []func(context.Context, *ClientWithResponses, map[string]any) error{makeCall, makeBatch, makeRun,
+		readPages, endSession} {
 		if err := step(ctx, c, answers); err != nil {
 			return nil, err
 		}
@@ -240,7 +241,8 @@ func answer(ctx context.Context, c *ClientWithResponses, id string, action Actio
 
 func approve(ctx context.Context, c *ClientWithResponses, id string, action Action) error {
 	var approval Approval
-	if err := approval.FromPlainApproval(PlainApproval{CallId: action.CallId, Approve: true, Fingerprint: action.Fingerprint}); err != nil {
+	if err := approval.FromPlainApproval(PlainApproval{CallId: action.CallId, Approve: true,
+		Fingerprint: action.Fingerprint}); err != nil {
 		return err
 	}
 	approved, err := c.ApproveWithResponse(ctx, id, nil, ApprovalList{Approvals: []Approval{approval}})
@@ -291,7 +293,8 @@ func readPages(ctx context.Context, c *ClientWithResponses, answers map[string]a
 	}
 	var pages []int
 	for from, size := 0, 50_000; from >= 0; {
-		page, err := c.GetOutputWithResponse(ctx, session, (*record.Cuts)[0].Reference, &GetOutputParams{From: &from, Most: &size})
+		page, err := c.GetOutputWithResponse(ctx, session, (*record.Cuts)[0].Reference,
+			&GetOutputParams{From: &from, Most: &size})
 		if err != nil {
 			return err
 		}
