@@ -32,13 +32,13 @@ func inPieces(p []byte, write func([]byte) (int, error)) (n int, err error) {
 // stallConn gives the client a limited time to take what is written to it. A write that fails closes it.
 type stallConn struct {
 	net.Conn
-	stall func() time.Duration
+	stall time.Duration
 }
 
 // Write implements [net.Conn].
 func (c stallConn) Write(p []byte) (int, error) {
 	n, err := inPieces(p, func(p []byte) (int, error) {
-		if err := c.Conn.SetWriteDeadline(time.Now().Add(c.stall())); err != nil {
+		if err := c.Conn.SetWriteDeadline(time.Now().Add(c.stall)); err != nil {
 			return 0, err
 		}
 		return c.Conn.Write(p)

@@ -67,8 +67,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	if t, ok := accepted.(*net.TCPConn); ok {
 		_ = t.SetWriteBuffer(sendBuffer) // only steady readers that are very slow need it
 	}
-	held := &connection{of: c, since: time.Now()}
-	held.Conn = stallConn{accepted, held.patience}
+	held := &connection{Conn: stallConn{accepted, c.stall}, of: c, since: time.Now()}
 	c.held[held] = struct{}{}
 	return held, nil
 }
@@ -201,16 +200,22 @@ func (c *connections) Close() error {
 // follow is told the states of connections by net/http.
 func (c *connections) follow(of net.Conn, state http.ConnState) {
 	one := connectionOf(of)
-	if one == nil || state != http.StateIdle {
+	if one == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	one.handled.Store(false)
-	one.forgetHeader()
-	one.settle()
-	if one.last {
-		one.drop()
+	switch state {
+	case http.StateActive:
+		one.expireIn(c.refusal) // unless its request turns out to be authenticated
+	case http.StateIdle:
+		one.handled.Store(false)
+		one.forgetHeader()
+		one.expireIn(0)
+		one.settle()
+		if one.last {
+			one.drop()
+		}
 	}
 }
 
@@ -246,10 +251,11 @@ type connection struct {
 	handled atomic.Bool
 
 	// The lock of connections guards what follows.
-	since    time.Time // when it was accepted, or when it last had an authenticated request
-	running  bool      // it has an authenticated request, and is dropped only when that ends
-	answered func()    // to be called when the connection is idle, since the handler has ended; nil before
-	last     bool      // it takes no request after the one that it carries
+	since    time.Time   // when it was accepted, or when it last had an authenticated request
+	running  bool        // it has an authenticated request, and is dropped only when that ends
+	answered func()      // to be called when the connection is idle, since the handler has ended; nil before
+	last     bool        // it takes no request after the one that it carries
+	expiry   *time.Timer // drops it; nil if none is set
 	closed   bool
 
 	head      int       // bytes of the header of a request that is not authenticated, or has not arrived whole
@@ -258,16 +264,6 @@ type connection struct {
 	unasked int           // bytes that were read without an authenticated request, less what is free for the time
 	counted time.Time     // when some of them were read
 	wake    chan struct{} // closed when the connection need not wait any more before more is read; nil if it does not wait
-}
-
-// patience returns how long the client may take for each piece of what is written.
-func (c *connection) patience() time.Duration {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	if c.running {
-		return c.of.stall
-	}
-	return min(c.of.stall, c.of.refusal)
 }
 
 // handles notes that a handler answers, until the connection is idle. It returns false if the connection has been
@@ -296,14 +292,20 @@ func (c *connection) takesNoMore(ctx context.Context) bool {
 
 // endIn ends the connection after a time.
 func (c *connection) endIn(wait time.Duration) {
-	if c == nil {
-		return
-	}
-	time.AfterFunc(wait, func() {
+	if c != nil {
 		c.of.mu.Lock()
 		defer c.of.mu.Unlock()
-		c.drop()
-	})
+		c.expireIn(wait)
+	}
+}
+
+// isGone reports whether the client has disconnected, or will send no more.
+func (c *connection) isGone() bool {
+	if c == nil {
+		return false
+	}
+	socket, ok := c.Conn.(stallConn)
+	return ok && isShut(socket.Conn)
 }
 
 // begin counts an authenticated request until end is called and the connection is idle, since the rest of its body and
@@ -316,6 +318,7 @@ func (c *connection) begin(left func()) (end func()) {
 	defer c.of.mu.Unlock()
 	c.running = true
 	c.forgetHeader()
+	c.expireIn(0)
 	c.wakeUp()
 	return sync.OnceFunc(func() {
 		c.of.mu.Lock()
@@ -338,6 +341,27 @@ func (c *connection) settle() {
 	c.of.changed.Broadcast()
 }
 
+// expireIn drops the connection after a time, and not after an earlier one. Zero sets no time. The caller must hold the
+// lock of connections.
+func (c *connection) expireIn(wait time.Duration) {
+	if c.expiry != nil {
+		c.expiry.Stop()
+		c.expiry = nil
+	}
+	if wait == 0 || c.closed {
+		return
+	}
+	var expiry *time.Timer
+	expiry = time.AfterFunc(wait, func() {
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		if c.expiry == expiry {
+			c.drop()
+		}
+	})
+	c.expiry = expiry
+}
+
 // drop ends the connection. The caller must hold the lock of connections.
 func (c *connection) drop() {
 	c.forget()
@@ -348,6 +372,7 @@ func (c *connection) drop() {
 func (c *connection) forget() {
 	c.closed = true
 	c.forgetHeader()
+	c.expireIn(0)
 	c.wakeUp()
 	delete(c.of.held, c)
 	c.settle()

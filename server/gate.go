@@ -64,6 +64,11 @@ func (s *Server) routes() (http.Handler, error) {
 		if !g.admitsPage(w, r) {
 			return
 		}
+		if fields(r) > maxFields {
+			detail := fmt.Sprintf("the header has more than %d fields; send fewer", maxFields)
+			s.refuse(w, r, problem.Problem{Status: http.StatusRequestHeaderFieldsTooLarge, Detail: detail}, "fields")
+			return
+		}
 		plain := isPlain(r)
 		if _, pattern := open.Handler(r); plain && pattern != "" {
 			open.ServeHTTP(w, r)
@@ -78,6 +83,19 @@ func (s *Server) routes() (http.Handler, error) {
 			mux.ServeHTTP(w, r)
 		}
 	}), nil
+}
+
+// maxFields is how many fields a header may have. Short ones take twenty times their length, for as long as the request
+// waits.
+const maxFields = 200
+
+// fields returns how many fields the header of a request has, and names of fields to come after its body.
+func fields(r *http.Request) int {
+	n := len(r.Trailer)
+	for _, values := range r.Header {
+		n += len(values)
+	}
+	return n
 }
 
 // isPlain reports whether a request is for a path that [http.ServeMux] takes as it is. It answers others itself, with
@@ -312,10 +330,7 @@ func (g *gate) authenticate(w http.ResponseWriter, r *http.Request) (identified 
 		body.held = held
 	}
 	r = r.WithContext(memory.With(r.Context(), held))
-	stop := func() {}
-	if s.options.Tokens != nil { // otherwise the caller may act for as long as it likes
-		r, stop, stopChecking = s.whileAllowed(w, r, check)
-	}
+	r, stop, stopChecking := s.whileAllowed(w, r, check)
 	return r, func() {
 		stop()
 		held.Close()

@@ -49,8 +49,8 @@ const recheck = 200 * time.Millisecond
 // maxUnchecked is how many checks in a row may fail because the token cannot be read. It may have been revoked.
 const maxUnchecked = 6
 
-// whileAllowed returns the request with a context that ends with it, or soon after check reports that the caller may no
-// longer act: a stream of events must not outlive the right to see it. The rest of the body is not waited for then, and
+// whileAllowed returns the request with a context that ends with it, or soon after its client has disconnected or check
+// reports that the caller may no longer act: a stream of events must not outlive the right to see it. The rest of the body is not waited for then, and
 // the answer ends soon. stop must be called when the handler has ended, and stopChecking when the request has been
 // answered whole.
 func (s *Server) whileAllowed(
@@ -68,6 +68,9 @@ func (s *Server) whileAllowed(
 		defer look.Stop()
 		unchecked := 0
 		for answering.Err() == nil {
+			if connectionFor(r).isGone() { // net/http does not notice if the client has sent something else before
+				cancel(nil)
+			}
 			err := check()
 			if err == nil {
 				unchecked = 0

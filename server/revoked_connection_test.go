@@ -129,14 +129,14 @@ func TestAttackConnectionsAfterTokens(t *testing.T) {
 			end := c.begin(answered)
 			answer.begins()
 			end()
-			if ended {
-				held.follow(c, http.StateIdle)
-			}
-			answer.end(answering, auth.ErrRevoked)
 			if !ended {
-				held.follow(c, http.StateIdle)
+				answer.end(answering, auth.ErrRevoked)
 			}
+			held.follow(c, http.StateIdle)
 			held.follow(c, http.StateActive)
+			if ended {
+				answer.end(answering, auth.ErrRevoked)
+			}
 			assert.Equal(t, ended, c.handles())
 			time.Sleep(2 * lastWords)
 			assert.Equal(t, ended, c.handles())

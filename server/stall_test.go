@@ -29,7 +29,7 @@ func TestAttackStallsOnce(t *testing.T) {
 	accepted, err := l.Accept()
 	require.NoError(t, err)
 	slow := &stalling{Conn: accepted}
-	c := tls.Server(stallConn{slow, func() time.Duration { return time.Hour }}, certificate(t))
+	c := tls.Server(stallConn{slow, time.Hour}, certificate(t))
 	require.NoError(t, c.HandshakeContext(t.Context()))
 	require.NoError(t, <-client)
 	slow.stalls = true
