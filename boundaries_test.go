@@ -93,7 +93,7 @@ var owners = map[string][]string{
 	"github.com/prometheus/client_golang":      {"server/metrics"},
 	"github.com/rogpeppe/go-internal":          {"internal/guests"},
 	"github.com/modelcontextprotocol/go-sdk":   {"server/mcp"},
-	"golang.org/x/sys":                         {"runtime/internal/engine", "hostfuncs/files"},
+	"golang.org/x/sys":                         {"runtime/internal/engine", "hostfuncs/files", "server"},
 	"golang.org/x/time":                        {"internal/rates", "internal/sampling"},
 	"github.com/hashicorp/golang-lru/v2":       {"executor", "server"},
 	"golang.org/x/term":                        {"cmd"},
