@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -177,32 +178,67 @@ func TestAttackRefusalsThatStall(t *testing.T) {
 func TestAttackManyHeaders(t *testing.T) {
 	const length = 4 << 10
 	r := start(t, Options{Tokens: tokens(t), Limits: Limits{Header: time.Hour, Refusal: time.Hour, HeaderBytes: length}})
-	hold := func() (ended <-chan struct{}) {
+	ended := make(chan struct{}, maxHeaders+1)
+	hold := func() {
 		c := dial(t, r)
 		send(t, c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"+strings.Repeat("a:\r\n", length/4))
-		over := make(chan struct{})
 		go func() {
-			defer close(over)
 			_, _ = io.Copy(io.Discard, c)
+			ended <- struct{}{}
 		}()
-		return over
 	}
-	first := hold()
-	for range maxHeaders - 1 {
+	for range maxHeaders {
 		hold()
 	}
 	select {
-	case <-first:
+	case <-ended:
 		t.Error("the control: it ended")
 	case <-time.After(filled):
 	}
 	hold()
 	select {
-	case <-first:
+	case <-ended:
 	case <-time.After(10 * time.Second):
 		t.Error("more headers are held")
 	}
 	assert.Equal(t, http.StatusOK, r.do(t, "GET", "/healthz", "").status)
+}
+
+// TestAttackLongHandshakes: clients send the first message of a handshake, or what follows it, without end, of which
+// crypto/tls makes up to thirty times its length. The control is a message of a length that clients need.
+func TestAttackLongHandshakes(t *testing.T) {
+	r := start(t, Options{TLS: certificate(t), Limits: Limits{Header: time.Hour, Refusal: time.Hour}})
+	for length, ends := range map[int]bool{helloBytes / 2: false, helloBytes + 1: true} {
+		c, err := net.Dial("tcp", r.address)
+		require.NoError(t, err)
+		defer c.Close()
+		message := append([]byte{1, 0, 0xf0, 0}, make([]byte, length-4)...) // of 61,440 bytes
+		for part := range slices.Chunk(message, 8<<10) {
+			_, err = c.Write(append([]byte{handshakeRecord, 3, 1, byte(len(part) >> 8), byte(len(part))}, part...))
+			require.NoError(t, err)
+		}
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(map[bool]time.Duration{true: 10 * time.Second, false: filled}[ends])))
+		_, err = c.Read(make([]byte, 1))
+		assert.Equal(t, ends, !errors.Is(err, os.ErrDeadlineExceeded), "%d bytes: %v", length, err)
+	}
+	listener, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	held := newConnections(listener, Limits{Connections: 2, Refusal: time.Minute, Stall: time.Minute, HeaderBytes: 1 << 10})
+	defer held.Close()
+	for _, handled := range []bool{false, true} {
+		client, err := net.Dial("tcp", listener.Addr().String())
+		require.NoError(t, err)
+		defer client.Close()
+		accepted, err := held.Accept()
+		require.NoError(t, err)
+		defer accepted.Close()
+		if handled {
+			require.True(t, accepted.(*connection).handles())
+		}
+		go func() { _, _ = client.Write(make([]byte, 2*handshakeBytes)) }() // until it ends
+		_, err = io.CopyN(io.Discard, accepted, 2*handshakeBytes)
+		assert.Equal(t, handled, err == nil, err)
+	}
 }
 
 // TestAttackManyFields: a header of thousands of short fields, or of names of fields to come, takes twenty times its
@@ -286,6 +322,7 @@ func TestAttackEndlessRequests(t *testing.T) {
 		accepted, err := held.Accept()
 		require.NoError(t, err)
 		servers = append(servers, accepted)
+		accepted.(*connection).handles()                           // else it ends
 		all.Go(func() { _, _ = client.Write(make([]byte, size)) }) // until the server closes it
 		all.Go(func() {
 			for buffer := make([]byte, 64<<10); ; {

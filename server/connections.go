@@ -21,6 +21,7 @@ type connections struct {
 	refusal time.Duration // [Limits.Refusal]
 	stall   time.Duration // [Limits.Stall]
 	header  int           // [Limits.HeaderBytes]
+	greet   bool          // they begin with a handshake
 
 	mu      sync.Mutex
 	limit   int // of those that are held: most, or less for scarceTime after the system has run out of descriptors
@@ -67,7 +68,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	if t, ok := accepted.(*net.TCPConn); ok {
 		_ = t.SetWriteBuffer(sendBuffer) // only steady readers that are very slow need it
 	}
-	held := &connection{Conn: stallConn{accepted, c.stall}, of: c, since: time.Now()}
+	held := &connection{Conn: stallConn{accepted, c.stall}, of: c, since: time.Now(), greeted: !c.greet}
 	c.held[held] = struct{}{}
 	return held, nil
 }
@@ -258,6 +259,7 @@ type connection struct {
 	expiry   *time.Timer // drops it; nil if none is set
 	closed   bool
 
+	greeted   bool      // the first message of its handshake has arrived, or there is none
 	head      int       // bytes of the header of a request that is not authenticated, or has not arrived whole
 	headSince time.Time // when the first of them was read
 

@@ -447,7 +447,7 @@ func bearer(r *http.Request) (text string, ok bool) {
 		return "", false
 	}
 	scheme, text, _ := strings.Cut(given[0], " ")
-	return strings.TrimSpace(text), strings.EqualFold(scheme, "Bearer")
+	return strings.Clone(strings.TrimSpace(text)), strings.EqualFold(scheme, "Bearer") // the field may be long
 }
 
 func (g *gate) tooMany(w http.ResponseWriter, r *http.Request, slow *rates.Error) {

@@ -42,8 +42,7 @@ func (u *inFlight) enter(c auth.Caller) (left func(), ok bool) {
 }
 
 // recheck is how often the server checks the token of a request that takes long. A revocation must have an effect
-// within a second: [auth.Tokens] trusts for half a second what it has read, and recheck, lastWords and resetTime take
-// the rest.
+// within a second: [auth.Tokens] trusts for half a second what it has read, and recheck and lastWords take the rest.
 const recheck = 200 * time.Millisecond
 
 // maxUnchecked is how many checks in a row may fail because the token cannot be read. It may have been revoked.
@@ -101,8 +100,8 @@ func (s *Server) whileAllowed(
 	}
 }
 
-// readUntil ends the reading of a request's body when ctx ends, and with it the connection if that is of HTTP/1.1. stop
-// must be called when the handler has ended, since the connection is for other requests then.
+// readUntil ends the reading of a request's body when ctx ends, and with it the connection. stop must be called when the
+// handler has ended, since the connection is for other requests then.
 func (s *Server) readUntil(ctx context.Context, w http.ResponseWriter) (stop func()) {
 	var mu sync.Mutex
 	handled := false

@@ -2,20 +2,32 @@ package server
 
 import "time"
 
-// maxHeaders is how many headers of [Limits.HeaderBytes] the connections may hold in all. net/http needs up to twenty
-// times their length for headers of many short fields.
-const maxHeaders = 128
+// What net/http and crypto/tls need for what they have read can be thirty times its length, such as for a header of many
+// short fields or for the first message of a handshake. So before a handler is called, a connection sends at most
+// helloBytes until it has greeted, and handshakeBytes and a header in all; and all connections hold at most maxHeaders
+// headers of [Limits.HeaderBytes].
+const (
+	helloBytes     = 16 << 10 // clients send 2 KiB, and more with long session tickets
+	handshakeBytes = 64 << 10 // with the certificates of clients
+	maxHeaders     = 128
+)
 
-// countHeader counts bytes that were read. If there are too many, the connection ends that has held some for longest:
-// other clients' headers arrive whole within a moment. What follows the header is not kept, so that it does not count.
-// The caller must hold the lock of connections.
+// countHeader counts bytes that were read. The connection ends if there are too many. If all connections have too many,
+// the one ends that has held some for longest: other clients' headers arrive whole within a moment. What follows the
+// header is not kept, so that it does not count. The caller must hold the lock of connections.
 func (c *connection) countHeader(bytes int, now time.Time) {
+	if c.handled.Load() {
+		return
+	}
 	if c.head == 0 {
 		c.headSince = now
 	}
-	bytes = min(bytes, c.of.header-c.head)
+	before := min(c.head, c.of.header)
 	c.head += bytes
-	c.of.headers += bytes
+	c.of.headers += min(c.head, c.of.header) - before
+	if c.head > c.of.header+handshakeBytes || !c.greeted && c.head > helloBytes {
+		c.drop()
+	}
 	for c.of.headers > maxHeaders*c.of.header {
 		oldest := c
 		for one := range c.of.held {
@@ -29,8 +41,15 @@ func (c *connection) countHeader(bytes int, now time.Time) {
 
 // forgetHeader takes back what countHeader has counted. The caller must hold the lock of connections.
 func (c *connection) forgetHeader() {
-	c.of.headers -= c.head
+	c.of.headers -= min(c.head, c.of.header)
 	c.head = 0
+}
+
+// greets notes that the first message of a handshake has arrived.
+func (c *connection) greets() {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.greeted = true
 }
 
 // The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,

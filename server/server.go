@@ -253,7 +253,8 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 	held := newConnections(l, limits)
 	l = held
 	if s.options.TLS != nil {
-		l = tls.NewListener(l, onlyHTTP1(s.options.TLS))
+		held.greet = true
+		l = tls.NewListener(l, greeting(onlyHTTP1(s.options.TLS)))
 	}
 	requests, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -298,6 +299,31 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 func onlyHTTP1(config *tls.Config) *tls.Config {
 	config = config.Clone()
 	config.NextProtos = []string{"http/1.1"}
+	if chosen := config.GetConfigForClient; chosen != nil {
+		config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			config, err := chosen(hello)
+			if config != nil {
+				config = onlyHTTP1(config)
+			}
+			return config, err
+		}
+	}
+	return config
+}
+
+// greeting has connections note the first message of their handshake.
+func greeting(config *tls.Config) *tls.Config {
+	chosen := config.GetConfigForClient
+	config = config.Clone()
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if one, ok := hello.Conn.(*connection); ok {
+			one.greets()
+		}
+		if chosen == nil {
+			return nil, nil
+		}
+		return chosen(hello)
+	}
 	return config
 }
 
