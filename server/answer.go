@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -13,41 +12,6 @@ import (
 
 	"github.com/caisson-run/caisson/server/internal/memory"
 )
-
-// piece is how many bytes of an answer a client has to take within [Limits.Stall].
-const piece = 16 << 10
-
-// inPieces writes with a time limit for each piece, so that a client that reads slowly and steadily gets all of a long
-// answer.
-func inPieces(p []byte, write func([]byte) (int, error)) (n int, err error) {
-	for {
-		written, err := write(p[n:min(n+piece, len(p))])
-		n += written
-		if err != nil || n >= len(p) {
-			return n, err
-		}
-	}
-}
-
-// stallConn gives the client a limited time to take what is written to it. A write that fails closes it.
-type stallConn struct {
-	net.Conn
-	stall time.Duration
-}
-
-// Write implements [net.Conn].
-func (c stallConn) Write(p []byte) (int, error) {
-	n, err := inPieces(p, func(p []byte) (int, error) {
-		if err := c.Conn.SetWriteDeadline(time.Now().Add(c.stall)); err != nil {
-			return 0, err
-		}
-		return c.Conn.Write(p)
-	})
-	if err != nil {
-		_ = c.Conn.Close() // crypto/tls would write that it closes the connection, and wait as long again
-	}
-	return n, err
-}
 
 // answerWriter writes the answer to one request. Before the answer begins, it gives up the rest of the request's body.
 // When the caller may no longer act, it lets the answer say so, in one piece and for a moment, and then ends the
@@ -154,15 +118,15 @@ type timedBody struct {
 
 // newBody bounds the body of a request, whether a handler reads it or not: net/http waits for the rest before it
 // answers. It returns nil if there is none.
-func (s *Server) newBody(w http.ResponseWriter, r *http.Request) *timedBody {
+func newBody(w http.ResponseWriter, r *http.Request, limits Limits) *timedBody {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
 	connection := http.NewResponseController(w)
 	// a connection without deadlines has no slow client either
-	_ = connection.SetReadDeadline(time.Now().Add(s.options.Limits.Body))
+	_ = connection.SetReadDeadline(time.Now().Add(limits.Body))
 	return &timedBody{
-		ReadCloser: http.MaxBytesReader(w, r.Body, s.options.Limits.BodyBytes), connection: connection,
+		ReadCloser: http.MaxBytesReader(w, r.Body, limits.BodyBytes), connection: connection,
 		unasked: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
 	}
 }

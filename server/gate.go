@@ -52,7 +52,7 @@ func (s *Server) routes() (http.Handler, error) {
 		if !connectionFor(r).handles() {
 			panic(http.ErrAbortHandler)
 		}
-		body := s.newBody(w, r)
+		body := newBody(w, r, s.options.Limits)
 		answer := &answerWriter{ResponseWriter: w, connection: connectionFor(r), body: body}
 		defer answer.begins()
 		w = answer
@@ -64,7 +64,7 @@ func (s *Server) routes() (http.Handler, error) {
 		if !g.admitsPage(w, r) {
 			return
 		}
-		if fields(r) > maxFields {
+		if fieldsOf(r) > maxFields {
 			detail := fmt.Sprintf("the header has more than %d fields; send fewer", maxFields)
 			s.refuse(w, r, problem.Problem{Status: http.StatusRequestHeaderFieldsTooLarge, Detail: detail}, "fields")
 			return
@@ -89,8 +89,8 @@ func (s *Server) routes() (http.Handler, error) {
 // waits.
 const maxFields = 200
 
-// fields returns how many fields the header of a request has, and names of fields to come after its body.
-func fields(r *http.Request) int {
+// fieldsOf returns how many fields the header of a request has, and names of fields to come after its body.
+func fieldsOf(r *http.Request) int {
 	n := len(r.Trailer)
 	for _, values := range r.Header {
 		n += len(values)
@@ -454,12 +454,4 @@ func (g *gate) tooMany(w http.ResponseWriter, r *http.Request, slow *rates.Error
 	w.Header().Set("Retry-After", fmt.Sprint(int(slow.After/time.Second)+1))
 	g.server.refuse(w, r, problem.Problem{Status: http.StatusTooManyRequests,
 		Detail: "too many " + slow.Of + "; try again after the seconds in Retry-After"}, "rate of "+slow.Of)
-}
-
-// truncate shortens untrusted text for the log.
-func truncate(text string) string {
-	if len(text) > 100 {
-		return text[:100] + "…"
-	}
-	return text
 }

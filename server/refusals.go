@@ -85,3 +85,11 @@ func (r *refusals) flush(ctx context.Context) {
 		r.to.WarnContext(ctx, "requests refused", "not_logged", hidden)
 	}
 }
+
+// truncate shortens untrusted text for the log.
+func truncate(text string) string {
+	if len(text) > 100 {
+		return text[:100] + "…"
+	}
+	return text
+}

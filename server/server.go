@@ -80,68 +80,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Limits bounds what callers may use. Zero means the default; negative is an error.
-type Limits struct {
-	// of one request; 16 MiB. The bodies of a tenant's open requests have four times as many, and so have their answers;
-	// those of all requests have 16 times as many.
-	BodyBytes   int64
-	HeaderBytes int // of one request; 32 KiB
-	// at a time; 1,024, and at most three quarters of the descriptors that the process may have. For ten seconds after
-	// these have run out, it is fewer, but at least half. One more ends the one that has had no authenticated request for
-	// longest, or waits until there is one.
-	Connections int
-	// at a time of one tenant, or of one token without a tenant; a quarter of Connections, so that streams that only wait
-	// keep nobody else out. Callers without a token are not limited.
-	Requests int
-	Rate     float64 // requests a second of one token; 200. Callers without a token are not limited.
-	Burst    int     // requests of one token at once, beyond the rate; 400
-	// refused tokens a second of one address; 1, with a burst of 20. Tokens that work are not concerned.
-	Failures float64
-	Header   time.Duration // to send the header; 10 s
-	// to take the whole answer to a request without a token that works; 5 s. Health checks count as such.
-	Refusal time.Duration
-	// to send the body; 60 s. A handler that answers before it has read the body waits for 1 s of it.
-	Body  time.Duration
-	Stall time.Duration // to take each 16 KiB of what is written to it; 30 s
-	Idle  time.Duration // between the requests of a connection; 2 min
-	Drain time.Duration // for requests to end when the server stops, before their calls are cancelled; 20 s
-}
-
 // cancelTime is how long requests have, once they are cancelled, to tell their callers.
 const cancelTime = 5 * time.Second
-
-const defaultConnections = 1024
-
-// maxConnections returns how many connections may be held at most: a quarter of the descriptors is for what requests
-// open, such as the files of tokens.
-func maxConnections() int { return max(maxDescriptors()/4*3, 1) }
-
-func (l Limits) withDefaults() (Limits, error) {
-	for name, value := range map[string]float64{
-		"BodyBytes": float64(l.BodyBytes), "HeaderBytes": float64(l.HeaderBytes), "Connections": float64(l.Connections),
-		"Requests": float64(l.Requests), "Rate": l.Rate, "Burst": float64(l.Burst),
-		"Failures": l.Failures, "Header": float64(l.Header), "Refusal": float64(l.Refusal), "Body": float64(l.Body),
-		"Stall": float64(l.Stall), "Idle": float64(l.Idle), "Drain": float64(l.Drain),
-	} {
-		if value < 0 {
-			return l, fmt.Errorf("%w: the limit %s is negative", ErrInvalidOptions, name)
-		}
-	}
-	l.BodyBytes = cmp.Or(l.BodyBytes, 16<<20)
-	l.HeaderBytes = cmp.Or(l.HeaderBytes, 32<<10)
-	l.Connections = min(cmp.Or(l.Connections, defaultConnections), maxConnections())
-	l.Requests = cmp.Or(l.Requests, max(l.Connections/4, 1))
-	l.Rate = cmp.Or(l.Rate, 200)
-	l.Burst = cmp.Or(l.Burst, 400)
-	l.Failures = cmp.Or(l.Failures, 1)
-	l.Header = cmp.Or(l.Header, 10*time.Second)
-	l.Refusal = cmp.Or(l.Refusal, 5*time.Second)
-	l.Body = cmp.Or(l.Body, time.Minute)
-	l.Stall = cmp.Or(l.Stall, 30*time.Second)
-	l.Idle = cmp.Or(l.Idle, 2*time.Minute)
-	l.Drain = cmp.Or(l.Drain, 20*time.Second)
-	return l, nil
-}
 
 // Endpoint is one interface behind the server.
 type Endpoint struct {
