@@ -49,9 +49,9 @@ const recheck = 200 * time.Millisecond
 const maxUnchecked = 6
 
 // whileAllowed returns the request with a context that ends with it, or soon after its client has disconnected or check
-// reports that the caller may no longer act: a stream of events must not outlive the right to see it. The rest of the body is not waited for then, and
-// the answer ends soon. stop must be called when the handler has ended, and stopChecking when the request has been
-// answered whole.
+// reports that the caller may no longer act: a stream of events must not outlive the right to see it. The rest of the
+// body is not waited for then, and the answer ends soon. stop must be called when the handler has ended, and
+// stopChecking when the request has been answered whole.
 func (s *Server) whileAllowed(
 	w http.ResponseWriter, r *http.Request, check func() error,
 ) (allowed *http.Request, stop, stopChecking func()) {
@@ -100,8 +100,8 @@ func (s *Server) whileAllowed(
 	}
 }
 
-// readUntil ends the reading of a request's body when ctx ends, and with it the connection. stop must be called when the
-// handler has ended, since the connection is for other requests then.
+// readUntil ends the reading of a request's body when ctx ends, and with it the connection. stop must be called when
+// the handler has ended, since the connection is for other requests then.
 func (s *Server) readUntil(ctx context.Context, w http.ResponseWriter) (stop func()) {
 	var mu sync.Mutex
 	handled := false

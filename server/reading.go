@@ -2,8 +2,8 @@ package server
 
 import "time"
 
-// What net/http and crypto/tls need for what they have read can be thirty times its length, such as for a header of many
-// short fields or for the first message of a handshake. So before a handler is called, a connection sends at most
+// What net/http and crypto/tls need for what they have read can be thirty times its length, such as for a header of
+// many short fields or for the first message of a handshake. So before a handler is called, a connection sends at most
 // helloBytes until it has greeted, and handshakeBytes and a header in all; and all connections hold at most maxHeaders
 // headers of [Limits.HeaderBytes].
 const (
