@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -303,8 +304,33 @@ func TestAttackRequestsForNothing(t *testing.T) {
 	assert.Equal(t, http.StatusUnauthorized, response.StatusCode)
 }
 
-// TestAttackEndlessRequests: connections of clients without a token that always send are read slowly after a while, all of them together. A hundred of them had other clients wait
-// for seconds. The control is one with an authenticated request, which is read as fast as it sends from then on.
+// TestAttackPacedHeaders: a connection that is read slowly waits between two requests, and not while it holds a part of
+// a header: then all would hold one, and those would end that have had theirs for longest, dial again, and be read fast
+// at first.
+func TestAttackPacedHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		defer client.Close()
+		c := &connection{Conn: server, of: newConnections(nil, Limits{HeaderBytes: 32 << 10}), greeted: true}
+		c.unasked, c.unpaced, c.counted, c.of.paced = 2*unaskedBytes, 1, time.Now(), mostPaced-1
+		defer c.Close()
+		go func() { _, _ = client.Write(make([]byte, 24<<10)) }()
+		began, part := time.Now(), make([]byte, 12<<10)
+		for range 2 {
+			_, err := io.ReadFull(c, part)
+			require.NoError(t, err)
+			assert.Equal(t, mostPaced*pace, time.Since(began))
+		}
+		c.of.follow(c, http.StateIdle)
+		go func() { _, _ = client.Write(part) }()
+		_, err := io.ReadFull(c, part)
+		require.NoError(t, err)
+		assert.Equal(t, mostPaced*pace*(1+24<<10/pacedBytes+1), time.Since(began), "the control: it waits for the last request")
+	})
+}
+
+// TestAttackEndlessRequests: connections of clients without a token that always send are read slowly after a while, all
+// of them together. A hundred of them had other clients wait for seconds. The control is one with an authenticated request, which is read as fast as it sends from then on.
 func TestAttackEndlessRequests(t *testing.T) {
 	const senders, size, window = 20, 4 * unaskedBytes, 200 * time.Millisecond
 	listener, err := net.Listen("tcp", "localhost:0")

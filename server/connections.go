@@ -265,6 +265,7 @@ type connection struct {
 
 	unasked int           // bytes that were read without an authenticated request, less what is free for the time
 	counted time.Time     // when some of them were read
+	unpaced int           // those of them that it has not waited for
 	wake    chan struct{} // closed when the connection need not wait any more before more is read; nil if it does not wait
 }
 
@@ -339,7 +340,7 @@ func (c *connection) settle() {
 	}
 	c.answered()
 	c.running, c.answered = false, nil
-	c.since, c.unasked = time.Now(), 0
+	c.since, c.unasked, c.unpaced = time.Now(), 0, 0
 	c.of.changed.Broadcast()
 }
 

@@ -4,17 +4,17 @@ import "time"
 
 // What net/http and crypto/tls need for what they have read can be thirty times its length, such as for a header of
 // many short fields or for the first message of a handshake. So before a handler is called, a connection sends at most
-// helloBytes until it has greeted, and handshakeBytes and a header in all; and all connections hold at most maxHeaders
-// headers of [Limits.HeaderBytes].
+// helloBytes until it has greeted, and handshakeBytes and a header in all. If all connections hold more than maxHeaders
+// headers of [Limits.HeaderBytes], the one ends that has held some for longest: other clients' headers arrive whole
+// within a moment.
 const (
 	helloBytes     = 16 << 10 // clients send 2 KiB, and more with long session tickets
 	handshakeBytes = 64 << 10 // with the certificates of clients
 	maxHeaders     = 128
 )
 
-// countHeader counts bytes that were read. The connection ends if there are too many. If all connections have too many,
-// the one ends that has held some for longest: other clients' headers arrive whole within a moment. What follows the
-// header is not kept, so that it does not count. The caller must hold the lock of connections.
+// countHeader counts bytes that were read, and ends connections that have too many. What follows the header is not
+// kept, so that it does not count. The caller must hold the lock of connections.
 func (c *connection) countHeader(bytes int, now time.Time) {
 	if c.handled.Load() {
 		return
@@ -53,22 +53,21 @@ func (c *connection) greets() {
 }
 
 // The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
-// and unaskedRate a second. Such connections take turns: pacedBytes are read from one of them in each pace, or in
-// each mostPaced paces from each if there are more. Otherwise a hundred connections that send requests without end make
-// other clients wait for seconds. A client whose requests are refused sends less than unaskedBytes of their bodies.
+// and unaskedRate a second. Between two requests, when it holds no header, such a connection waits. It waits for each
+// pacedBytes that it has sent since it last did: for so many paces as connections wait, but for at most mostPaced.
+// Otherwise a hundred connections that send requests without end make other clients wait for seconds. A client whose
+// requests are refused sends less than unaskedBytes of their bodies.
 const (
-	unaskedBytes = 2 << 20
+	unaskedBytes = 512 << 10
 	unaskedRate  = 16 << 10
 	pacedBytes   = 4 << 10
 	pace         = 5 * time.Millisecond
-	mostPaced    = 50 // so that no read waits for longer than a quarter of a second
+	mostPaced    = 50
 )
 
 // Read implements [net.Conn].
 func (c *connection) Read(p []byte) (int, error) {
-	if c.waitForPace() {
-		p = p[:min(len(p), pacedBytes)]
-	}
+	c.waitForPace()
 	n, err := c.Conn.Read(p)
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -77,33 +76,36 @@ func (c *connection) Read(p []byte) (int, error) {
 		c.countHeader(n, now)
 		c.unasked = max(c.unasked-int(now.Sub(c.counted)/(time.Second/unaskedRate)), 0) + n
 		c.counted = now
+		c.unpaced += n
 	}
 	return n, err
 }
 
 // waitForPace waits before more is read from a connection that is read slowly, until it has an authenticated request or
-// is closed. It reports whether it has waited for the whole time.
-func (c *connection) waitForPace() (slow bool) {
+// is closed.
+func (c *connection) waitForPace() {
 	c.of.mu.Lock()
-	if c.running || c.closed || c.unasked <= unaskedBytes {
+	if c.unasked <= unaskedBytes {
+		c.unpaced = 0
+	}
+	if c.running || c.closed || c.head > 0 || c.unpaced == 0 {
 		c.of.mu.Unlock()
-		return false
+		return
 	}
 	c.of.paced++
-	wait, wake := time.NewTimer(time.Duration(min(c.of.paced, mostPaced))*pace), make(chan struct{})
-	c.wake = wake
+	paces := min(c.of.paced, mostPaced) * (c.unpaced/pacedBytes + 1)
+	wait, wake := time.NewTimer(time.Duration(paces)*pace), make(chan struct{})
+	c.wake, c.unpaced = wake, 0
 	c.of.mu.Unlock()
 	defer wait.Stop()
 	select {
 	case <-wait.C:
-		slow = true
 	case <-wake:
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.of.paced--
 	c.wake = nil
-	return slow
 }
 
 // wakeUp ends waitForPace. The caller must hold the lock of connections.
