@@ -172,7 +172,7 @@ func (h *Host) startRuntime(ctx context.Context, o Options) (err error) {
 	r := o.Runtime
 	r.Profile = h.profile
 	if r.Profiles == nil {
-		r.Profiles = h.policy.AllProfiles()
+		r.Profiles = append(manifests.BuiltinProfiles(), h.policy.Profiles...)
 	}
 	r.Running = cmp.Or(r.Running, max(0, o.Executor.Limits.Running)) // never less than the executor's queue admits
 	r.Logger = cmp.Or(r.Logger, o.Logger)

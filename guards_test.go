@@ -33,7 +33,7 @@ var guardFaults = []guardFault{
 	{name: "a full directory is counted only up to its quota", pkg: "hostfuncs/files", attack: "TestRemovalsDoNotWalkAgain",
 		edits: in("hostfuncs/files/tracker.go", "bound: doubled(quota)", "bound: quota")},
 	{name: "links lead down any number of directories", pkg: "hostfuncs/files", attack: "TestAttackDeepPaths",
-		edits: in("hostfuncs/files/resolve.go", "const maxElements = maxDepth + 16", "const maxElements = maxPath")},
+		edits: in("hostfuncs/files/resolve.go", "const maxElements = maxDepth + 16", "const maxElements = guestfiles.MaxPath")},
 	{name: "waiting for other calls never ends", pkg: "hostfuncs/files", attack: "TestWaitingForOthersEnds", hangs: true,
 		edits: in("hostfuncs/files/tracker.go", "	case <-ctx.Done():\n		return ctx.Err()\n", "")},
 	{name: "a walk continues after its call", pkg: "hostfuncs/files", attack: "TestAttackLongLooks/a_walk_before_a_change",

@@ -36,21 +36,13 @@ func (p Profile) extend(name string, limits Limits) Profile {
 	return p
 }
 
-// AllProfiles returns the built-in profiles, followed by those that the policy defines. A nil policy defines none.
-func (p *Policy) AllProfiles() []Profile {
-	known := BuiltinProfiles()
-	if p != nil {
-		known = append(known, p.Profiles...)
-	}
-	return known
-}
-
 // ProfileNamed returns a built-in profile or one that the policy defines. The empty name means the
 // policy's Profile, and standard if that is empty or p is nil. A built-in name always means the
 // built-in profile. The error wraps [ErrProfile] and lists the known profiles.
 func (p *Policy) ProfileNamed(name string) (Profile, error) {
-	known := p.AllProfiles()
+	known := BuiltinProfiles()
 	if p != nil {
+		known = append(known, p.Profiles...)
 		name = cmp.Or(name, p.Profile)
 	}
 	name = cmp.Or(name, standardProfile)

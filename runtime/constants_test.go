@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -18,7 +19,7 @@ import (
 // constantsAt is a mount of one constant file, where the guest early looks for a tenant's.
 func constantsAt(t *testing.T, guest, content string) files.Mount {
 	t.Helper()
-	tree, err := files.NewTree(fstest.MapFS{"tenant.txt": {Data: []byte(content)}})
+	tree, err := guestfiles.NewTree(fstest.MapFS{"tenant.txt": {Data: []byte(content)}})
 	require.NoError(t, err)
 	return files.Mount{Guest: permission.NewGuestPath(guest), Tree: tree}
 }

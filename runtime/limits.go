@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -50,7 +49,7 @@ func ceilings() Limits {
 func defaults(ceiling Limits) Limits {
 	return Limits{
 		Timeout: ceiling.Timeout, Memory: ceiling.Memory, Output: 256 * kibibyte, Stderr: 64 * kibibyte,
-		OpenFiles: 64, DiskBytes: 64 * mebibyte, HTTPCalls: network.DefaultCalls, HTTPBytes: network.DefaultBytes,
+		OpenFiles: 64, DiskBytes: 64 * mebibyte, HTTPCalls: 20, HTTPBytes: 8 * mebibyte,
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -301,7 +301,7 @@ func TestStartsSeeNothingOfACall(t *testing.T) {
 	require.Len(t, preopens, 2)
 	assert.Equal(t, []string{"/", "/project"}, []string{preopens[0].Path, preopens[1].Path})
 	assert.Empty(t, system.Files.Needs())
-	_, _, err = preopens[1].Dir.Open("tenant.txt", files.OpenOptions{Read: true})
+	_, _, err = preopens[1].Dir.Open("tenant.txt", guestfiles.OpenOptions{Read: true})
 	assert.ErrorIs(t, err, errno.NotSupported)
 	assert.Equal(t, "/project/tenant.txt", system.Files.Needs())
 }

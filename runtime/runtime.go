@@ -16,6 +16,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/permission"
@@ -129,7 +130,7 @@ type Runtime struct {
 	watchdog     *watchdog.Watchdog
 	work         *abi.Work
 	interpreters interpreter.Folder
-	scripts      *files.Contents
+	scripts      *guestfiles.Contents
 	unpacking    chan struct{}  // holds an element while a script is read, with its packages
 	functions    []HostFunction // of the embedding program
 	settings     []string
@@ -201,11 +202,11 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	}
 	gate := &gate{most: int64(cmp.Or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
-		engine: e, base: context.WithoutCancel(ctx), files: files.NewStore(files.Options{Logger: logger}),
+		engine: e, base: context.WithoutCancel(ctx), files: files.NewStore(logger),
 		profile: options.Profile, profiles: profiles, ceiling: ceiling,
 		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(options, logger),
 		interpreters: interpreter.Folder(options.Interpreters),
-		scripts:      files.NewContents(int64(cmp.Or(options.Memory.Scripts, defaultScripts))),
+		scripts:      guestfiles.NewContents(int64(cmp.Or(options.Memory.Scripts, defaultScripts))),
 		unpacking:    make(chan struct{}, 1), functions: slices.Clone(options.HostFunctions),
 		settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,

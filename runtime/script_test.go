@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -76,7 +76,7 @@ func TestAttackRepeatedFiles(t *testing.T) {
 func TestWrongScripts(t *testing.T) {
 	const script = "def run(a): pass\n"
 	many := map[string]string{}
-	for i := range files.MaxTreeNames {
+	for i := range guestfiles.MaxTreeNames {
 		many[fmt.Sprintf("x%d/y%d.py", i%200, i)] = ""
 	}
 	for name, c := range map[string]struct {

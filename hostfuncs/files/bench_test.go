@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -31,7 +32,7 @@ func benchDir(b *testing.B, n int) files.Mount {
 
 // BenchmarkOpenView is what a call with one mount costs before it does anything.
 func BenchmarkOpenView(b *testing.B) {
-	store, mounts := files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}
+	store, mounts := files.NewStore(nil), []files.Mount{benchDir(b, 1)}
 	for b.Loop() {
 		view, err := openIn(context.Background(), store, mounts, nil, files.Limits{})
 		require.NoError(b, err)
@@ -43,7 +44,7 @@ func BenchmarkOpenView(b *testing.B) {
 func BenchmarkFirstWrite(b *testing.B) {
 	for _, n := range []int{1, 100, 9_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			store, mounts := files.NewStore(files.Options{}), []files.Mount{benchDir(b, n)}
+			store, mounts := files.NewStore(nil), []files.Mount{benchDir(b, n)}
 			for b.Loop() {
 				view, err := openIn(context.Background(), store, mounts, nil, files.Limits{})
 				require.NoError(b, err)
@@ -55,7 +56,7 @@ func BenchmarkFirstWrite(b *testing.B) {
 }
 
 func BenchmarkOpenReadClose(b *testing.B) {
-	view, err := openIn(context.Background(), files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
+	view, err := openIn(context.Background(), files.NewStore(nil), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
 	require.NoError(b, err)
 	defer view.Close()
 	d := view.Preopens()[1].Dir
@@ -66,10 +67,10 @@ func BenchmarkOpenReadClose(b *testing.B) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	view, err := openIn(context.Background(), files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
+	view, err := openIn(context.Background(), files.NewStore(nil), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
 	require.NoError(b, err)
 	defer view.Close()
-	f, _, err := view.Preopens()[1].Dir.Open("f", files.OpenOptions{Write: true, Create: true})
+	f, _, err := view.Preopens()[1].Dir.Open("f", guestfiles.OpenOptions{Write: true, Create: true})
 	require.NoError(b, err)
 	text := make([]byte, 512)
 	for b.Loop() {
@@ -79,7 +80,7 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 func BenchmarkStat(b *testing.B) {
-	view, err := openIn(context.Background(), files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
+	view, err := openIn(context.Background(), files.NewStore(nil), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
 	require.NoError(b, err)
 	defer view.Close()
 	d := view.Preopens()[1].Dir
@@ -91,7 +92,7 @@ func BenchmarkStat(b *testing.B) {
 
 // BenchmarkCall is a call that looks at and reads ten files, each of which its record lists.
 func BenchmarkCall(b *testing.B) {
-	store, mounts := files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}
+	store, mounts := files.NewStore(nil), []files.Mount{benchDir(b, 1)}
 	for b.Loop() {
 		view, err := openIn(context.Background(), store, mounts, nil, files.Limits{})
 		require.NoError(b, err)
@@ -108,7 +109,7 @@ func BenchmarkCall(b *testing.B) {
 
 // BenchmarkDenied is what a refusal costs: a guest may ask for as many as it has time for.
 func BenchmarkDenied(b *testing.B) {
-	view, err := openIn(context.Background(), files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}, nil, files.Limits{Tool: "guest"})
+	view, err := openIn(context.Background(), files.NewStore(nil), []files.Mount{benchDir(b, 1)}, nil, files.Limits{Tool: "guest"})
 	require.NoError(b, err)
 	defer view.Close()
 	d := view.Preopens()[0].Dir

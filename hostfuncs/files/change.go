@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -96,7 +97,7 @@ func (d *Dir) Symlink(target, name string) error {
 		if !descends(target) {
 			return p.deny(ruleTarget)
 		}
-		if sentinel := checkPath(target); sentinel != nil {
+		if sentinel := guestfiles.CheckPath(target); sentinel != nil {
 			return p.err(sentinel)
 		}
 		if hasManyElements(target) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -48,7 +49,7 @@ func plainSentinel(err error) error {
 	return err
 }
 
-func opensLikePlain(name string, o files.OpenOptions, flags int) ordinary {
+func opensLikePlain(name string, o guestfiles.OpenOptions, flags int) ordinary {
 	return ordinary{
 		"open " + name,
 		func(d *files.Dir) error {
@@ -90,13 +91,13 @@ func ordinaries() []ordinary {
 	}
 	for _, name := range paths {
 		list = append(list,
-			opensLikePlain(name, files.OpenOptions{Read: true}, os.O_RDONLY),
-			opensLikePlain(name, files.OpenOptions{Write: true}, os.O_WRONLY),
-			opensLikePlain(name, files.OpenOptions{Read: true, Write: true, Append: true}, os.O_RDWR|os.O_APPEND),
-			opensLikePlain(name, files.OpenOptions{Write: true, Truncate: true}, os.O_WRONLY|os.O_TRUNC),
-			opensLikePlain(name, files.OpenOptions{Write: true, Create: true, Exclusive: true}, os.O_WRONLY|os.O_CREATE|os.O_EXCL),
-			opensLikePlain(name, files.OpenOptions{Read: true, Directory: true}, os.O_RDONLY|syscall.O_DIRECTORY),
-			opensLikePlain(name, files.OpenOptions{Read: true, NoFollow: true}, os.O_RDONLY|syscall.O_NOFOLLOW),
+			opensLikePlain(name, guestfiles.OpenOptions{Read: true}, os.O_RDONLY),
+			opensLikePlain(name, guestfiles.OpenOptions{Write: true}, os.O_WRONLY),
+			opensLikePlain(name, guestfiles.OpenOptions{Read: true, Write: true, Append: true}, os.O_RDWR|os.O_APPEND),
+			opensLikePlain(name, guestfiles.OpenOptions{Write: true, Truncate: true}, os.O_WRONLY|os.O_TRUNC),
+			opensLikePlain(name, guestfiles.OpenOptions{Write: true, Create: true, Exclusive: true}, os.O_WRONLY|os.O_CREATE|os.O_EXCL),
+			opensLikePlain(name, guestfiles.OpenOptions{Read: true, Directory: true}, os.O_RDONLY|syscall.O_DIRECTORY),
+			opensLikePlain(name, guestfiles.OpenOptions{Read: true, NoFollow: true}, os.O_RDONLY|syscall.O_NOFOLLOW),
 			ordinary{"stat " + name,
 				func(d *files.Dir) error { _, err := d.Stat(name, true); return err },
 				func(w *world) error { _, err := os.Stat(w.project + "/" + name); return err }},
@@ -111,7 +112,7 @@ func ordinaries() []ordinary {
 		)
 		if !strings.HasSuffix(name, "/") {
 			list = append(list,
-				opensLikePlain(name, files.OpenOptions{Write: true, Create: true}, os.O_WRONLY|os.O_CREATE),
+				opensLikePlain(name, guestfiles.OpenOptions{Write: true, Create: true}, os.O_WRONLY|os.O_CREATE),
 				ordinary{"symlink " + name, func(d *files.Dir) error { return d.Symlink("f", name) },
 					func(w *world) error { return syscall.Symlink("f", w.project+"/"+name) }})
 		}

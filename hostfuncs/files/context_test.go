@@ -15,6 +15,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -43,7 +44,7 @@ func TestOperationsEndWithTheirContext(t *testing.T) {
 			return err
 		},
 		"an open": func(d, _ *files.Dir, _ *files.File) error {
-			f, _, err := d.Open("a.txt", files.OpenOptions{Read: true})
+			f, _, err := d.Open("a.txt", guestfiles.OpenOptions{Read: true})
 			if err == nil {
 				err = f.Close()
 			}
@@ -63,9 +64,9 @@ func TestOperationsEndWithTheirContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			view := w.open(manifests.AccessReadWrite)
 			d := preopen(t, view, "/project")
-			_, many, err := d.Open("many", files.OpenOptions{Read: true, Directory: true})
+			_, many, err := d.Open("many", guestfiles.OpenOptions{Read: true, Directory: true})
 			require.NoError(t, err)
-			f, _, err := d.Open("a.txt", files.OpenOptions{Read: true, Write: true})
+			f, _, err := d.Open("a.txt", guestfiles.OpenOptions{Read: true, Write: true})
 			require.NoError(t, err)
 
 			ended, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
@@ -120,7 +121,7 @@ func TestAttackLongLooks(t *testing.T) {
 			begin := func(after int) (*ending, error) {
 				view := w.open(manifests.AccessReadWrite) // which has walked nothing yet
 				d := preopen(t, view, "/project")
-				_, many, err := d.Open("many", files.OpenOptions{Read: true, Directory: true})
+				_, many, err := d.Open("many", guestfiles.OpenOptions{Read: true, Directory: true})
 				require.NoError(t, err)
 				ctx := &ending{Context: t.Context(), after: after}
 				view.SetContext(ctx)
@@ -200,7 +201,7 @@ func TestQuotaIsHeldWhileNamesGo(t *testing.T) {
 			crowd(t, w.project, names)
 			mount := w.mount(manifests.AccessReadWrite)
 			mount.Quota.Files = 10
-			d := preopen(t, openView(t, files.NewStore(files.Options{}), files.Limits{}, mount), "/project")
+			d := preopen(t, openView(t, files.NewStore(nil), files.Limits{}, mount), "/project")
 			for left := names; left >= 10; left-- {
 				require.ErrorIs(t, d.Mkdir("made"), errno.NoSpace, "%d left", left)
 				require.NoError(t, d.Unlink(fmt.Sprintf("f%05d", left-1)))
@@ -219,9 +220,9 @@ func TestBytesAreHeldWhileFilesGo(t *testing.T) {
 	}
 	mount := w.mount(manifests.AccessReadWrite)
 	mount.Quota.Bytes = 1000
-	d := preopen(t, openView(t, files.NewStore(files.Options{}), files.Limits{}, mount), "/project")
+	d := preopen(t, openView(t, files.NewStore(nil), files.Limits{}, mount), "/project")
 	writes := func() error {
-		f, _, err := d.Open("1", files.OpenOptions{Write: true})
+		f, _, err := d.Open("1", guestfiles.OpenOptions{Write: true})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, f.Close()) }()
 		_, err = f.WriteAt(make([]byte, 20), 0)
@@ -289,13 +290,13 @@ func TestOrphansCountInFullTrees(t *testing.T) {
 	require.NoError(t, os.WriteFile(w.path("held"), make([]byte, 900), 0o600))
 	mount := w.mount(manifests.AccessReadWrite)
 	mount.Quota.Bytes = 1000
-	d := preopen(t, openView(t, files.NewStore(files.Options{}), files.Limits{}, mount), "/project")
-	held, _, err := d.Open("held", files.OpenOptions{Read: true, Write: true})
+	d := preopen(t, openView(t, files.NewStore(nil), files.Limits{}, mount), "/project")
+	held, _, err := d.Open("held", guestfiles.OpenOptions{Read: true, Write: true})
 	require.NoError(t, err)
 	require.NoError(t, d.Unlink("held"))
 	require.NoError(t, d.RemoveDir(strings.Repeat("d/", 128)+"d"))
 	write := func() error {
-		f, _, err := d.Open("new", files.OpenOptions{Create: true, Write: true})
+		f, _, err := d.Open("new", guestfiles.OpenOptions{Create: true, Write: true})
 		if err != nil {
 			return err
 		}

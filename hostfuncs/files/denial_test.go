@@ -14,6 +14,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -87,7 +88,7 @@ func TestReceiptsSayWhatWouldAllowIt(t *testing.T) {
 		"leaves":            {reading("home/project/../../../x"), tool.Denial{Value: "/x", Allow: tool.Allow{Manifest: asks("/x", "read"), Grant: grants("/x", "read")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"}, m)
+			view := openView(t, files.NewStore(nil), files.Limits{Tool: "guest"}, m)
 			require.ErrorIs(t, c.do(preopen(t, view, "/")), errno.Denied)
 			require.Len(t, view.Journal.Denials(), 1)
 			got := view.Journal.Denials()[0]
@@ -143,7 +144,7 @@ func TestWhatIsSuggestedWorks(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(host, "b"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(host, "f"), []byte("text"), 0o600))
 	list := func(d *files.Dir, name string) error {
-		_, dir, err := d.Open(name, files.OpenOptions{Directory: true})
+		_, dir, err := d.Open(name, guestfiles.OpenOptions{Directory: true})
 		if err != nil {
 			return err
 		}
@@ -169,7 +170,7 @@ func TestWhatIsSuggestedWorks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(host, "new"), nil, 0o600))
-			store := files.NewStore(files.Options{})
+			store := files.NewStore(nil)
 			before := openView(t, store, files.Limits{Tool: "guest"}, beside)
 			require.ErrorIs(t, do(preopen(t, before, "/")), errno.Denied)
 			require.Len(t, before.Journal.Denials(), 1)
@@ -179,7 +180,7 @@ func TestWhatIsSuggestedWorks(t *testing.T) {
 		})
 	}
 	t.Run("a file at the top", func(t *testing.T) {
-		view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"})
+		view := openView(t, files.NewStore(nil), files.Limits{Tool: "guest"})
 		require.ErrorIs(t, write(preopen(t, view, "/"), "new", "x"), errno.Denied)
 		assert.Zero(t, view.Journal.Denials()[0].Allow, "nobody should mount anything at /")
 	})
@@ -187,7 +188,7 @@ func TestWhatIsSuggestedWorks(t *testing.T) {
 
 func TestGrantNamesTheTool(t *testing.T) {
 	for _, name := range []string{"file_read", "a-b", "no", "Null", "7zip", "-", "_x", "", "a]", "*"} {
-		view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: name})
+		view := openView(t, files.NewStore(nil), files.Limits{Tool: name})
 		require.ErrorIs(t, errOf(read(preopen(t, view, "/"), "etc/passwd")), errno.Denied)
 		grant := view.Journal.Denials()[0].Allow.Grant
 		if strings.ContainsAny(name, "]*") || name == "" {
@@ -199,7 +200,7 @@ func TestGrantNamesTheTool(t *testing.T) {
 }
 
 func TestNoRuleForMoreThanIsShown(t *testing.T) {
-	view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"})
+	view := openView(t, files.NewStore(nil), files.Limits{Tool: "guest"})
 	require.ErrorIs(t, errOf(read(preopen(t, view, "/"), strings.Repeat("long/", 150)+"x")), errno.Denied)
 	assert.Zero(t, view.Journal.Denials()[0].Allow)
 }

@@ -9,22 +9,19 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/permission"
 )
-
-// maxEntries is the maximum number of names in a directory that can be listed, since the host keeps
-// the listing in memory.
-const maxEntries = 10_000
 
 // Dir is an open directory: one above the mounts, a mount, or one below a mount. Paths are relative
 // to it and cannot leave it. From a directory above the mounts, paths lead into the mounts.
 type Dir struct {
 	view      *View
-	mount     *mount   // nil above the mounts
-	root      *os.Root // nil above the mounts, in a tree, and if it was missing when it was opened
-	node      *node    // nil outside of trees
-	guest     string   // the path where it was opened
-	rel       string   // the same path relative to the mount; empty if not known
+	mount     *mount           // nil above the mounts
+	root      *os.Root         // nil above the mounts, in a tree, and if it was missing when it was opened
+	node      *guestfiles.Node // nil outside of trees
+	guest     string           // the path where it was opened
+	rel       string           // the same path relative to the mount; empty if not known
 	preopened bool
 	closed    bool
 }
@@ -43,14 +40,14 @@ func (d *Dir) Close() error {
 }
 
 // Stat describes a file. "." is the directory itself. If follow is set, Stat follows a symbolic link.
-func (d *Dir) Stat(name string, follow bool) (info Info, err error) {
+func (d *Dir) Stat(name string, follow bool) (info guestfiles.Info, err error) {
 	err = d.operate(opStat, "stat", name, false, func(p place) error {
 		if p.virtual() {
 			info = p.view.describeVirtual(p.guest)
 			return nil
 		}
 		if p.node != nil {
-			info = p.node.describe(p.mount)
+			info = p.node.Info(p.mount.inode)
 			return nil
 		}
 		found, err := p.stat(follow)
@@ -169,13 +166,13 @@ func descends(target string) bool {
 
 // ReadDir lists the directory, sorted by name and without "." and "..". It fails with [errno.TooLarge]
 // if there are more than 10,000 names.
-func (d *Dir) ReadDir() (entries []Entry, err error) {
+func (d *Dir) ReadDir() (entries []guestfiles.Entry, err error) {
 	err = d.operate(opList, "read directory", ".", false, func(p place) error {
 		switch {
 		case p.virtual():
 			entries = p.view.readVirtual(d)
 		case p.node != nil:
-			entries = p.node.entries(p.mount)
+			entries = p.node.Entries(p.mount.inode)
 		default:
 			entries, err = p.readDir()
 		}
@@ -184,8 +181,8 @@ func (d *Dir) ReadDir() (entries []Entry, err error) {
 	return entries, err
 }
 
-func (p place) readDir() ([]Entry, error) {
-	names, err := readNames(p.view.ctx, p.root, maxEntries)
+func (p place) readDir() ([]guestfiles.Entry, error) {
+	names, err := readNames(p.view.ctx, p.root, guestfiles.MaxEntries)
 	if errors.Is(err, errno.TooLarge) {
 		return nil, p.err(errno.TooLarge)
 	}
@@ -193,7 +190,7 @@ func (p place) readDir() ([]Entry, error) {
 		return nil, err
 	}
 	slices.Sort(names)
-	entries := make([]Entry, 0, len(names))
+	entries := make([]guestfiles.Entry, 0, len(names))
 	for _, name := range names {
 		if err := p.view.ctx.Err(); err != nil {
 			return nil, err
@@ -205,17 +202,17 @@ func (p place) readDir() ([]Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, Entry{name, info.Mode().Type(), p.view.inode(info)})
+		entries = append(entries, guestfiles.Entry{Name: name, Kind: info.Mode().Type(), Inode: p.view.inode(info)})
 	}
 	return entries, nil
 }
 
 // readVirtual lists a directory above the mounts, without looking at the host.
-func (v *View) readVirtual(d *Dir) []Entry {
-	var entries []Entry
+func (v *View) readVirtual(d *Dir) []guestfiles.Entry {
+	var entries []guestfiles.Entry
 	for _, name := range v.children(d.guest) {
 		guest := path.Join(d.guest, name)
-		entries = append(entries, Entry{Name: name, Kind: os.ModeDir, Inode: v.virtualInode(guest)})
+		entries = append(entries, guestfiles.Entry{Name: name, Kind: os.ModeDir, Inode: v.virtualInode(guest)})
 	}
 	return entries
 }

@@ -5,9 +5,10 @@
 //	view, err := store.Open(ctx, outline, values)
 //	defer view.Close()
 //	root := view.Preopens()[0].Dir
-//	file, _, err := root.Open("project/a.txt", files.OpenOptions{Read: true})
+//	file, _, err := root.Open("project/a.txt", guestfiles.OpenOptions{Read: true})
 //
-// The package does not depend on WebAssembly or WASI. The runtime's WASI implementation uses it.
+// The package does not depend on WebAssembly or WASI. The runtime's WASI implementation uses it. Descriptions of files,
+// and the files that a tool keeps in memory, are values of package guestfiles.
 //
 // # Guarantees
 //

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -50,7 +51,7 @@ func escapes() []attack {
 	truncating := attack{
 		name: "truncate through a link with the right to read", tree: []string{"l => ../outside/secret.txt"}, want: errno.Denied,
 		guest: func(d *files.Dir) (string, error) {
-			_, _, err := d.Open("l", files.OpenOptions{Read: true, Truncate: true})
+			_, _, err := d.Open("l", guestfiles.OpenOptions{Read: true, Truncate: true})
 			return changes(err)
 		},
 		control: func(w *world) (string, error) { return changes(os.Truncate(w.path("l"), 0)) },
@@ -101,7 +102,7 @@ func escapes() []attack {
 		{
 			name: "list through a directory link", tree: []string{"out => OUT"}, want: errno.Denied,
 			guest: func(d *files.Dir) (string, error) {
-				_, dir, err := d.Open("out", files.OpenOptions{Directory: true})
+				_, dir, err := d.Open("out", guestfiles.OpenOptions{Directory: true})
 				if err != nil {
 					return "", err
 				}
@@ -116,7 +117,7 @@ func escapes() []attack {
 		{
 			name: "opendir and dot dot", tree: []string{"sub/"}, want: errno.Denied,
 			guest: func(d *files.Dir) (string, error) {
-				_, sub, err := d.Open("sub", files.OpenOptions{Directory: true})
+				_, sub, err := d.Open("sub", guestfiles.OpenOptions{Directory: true})
 				if err != nil {
 					return "", err
 				}

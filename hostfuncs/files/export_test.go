@@ -28,8 +28,6 @@ func TakeTurn(v *View, guest string) (give func()) {
 	return t.give
 }
 
-var ErrTree = errTree
-
 // Sync does what may take long as a view's syncs do.
 func Sync(v *View, do func() error) error { return v.sync(do) }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -74,7 +75,7 @@ func (f *File) ReadAt(p []byte, offset int64) (n int, err error) {
 		return 0, f.place.err(errno.Invalid)
 	}
 	if f.place.node != nil {
-		return f.place.node.readAt(p, offset)
+		return f.place.node.ReadAt(p, offset)
 	}
 	n, err = f.host.ReadAt(p, offset)
 	if errors.Is(err, io.EOF) {
@@ -182,7 +183,7 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 
 func (f *File) size() (int64, error) {
 	if f.place.node != nil {
-		return int64(len(f.place.node.content)), nil
+		return f.place.node.Info(0).Size, nil
 	}
 	info, err := f.host.Stat()
 	if err != nil {
@@ -192,16 +193,16 @@ func (f *File) size() (int64, error) {
 }
 
 // Stat describes the file.
-func (f *File) Stat() (Info, error) {
+func (f *File) Stat() (guestfiles.Info, error) {
 	if err := f.usable("stat"); err != nil {
-		return Info{}, err
+		return guestfiles.Info{}, err
 	}
 	if f.place.node != nil {
-		return f.place.node.describe(f.place.mount), nil
+		return f.place.node.Info(f.place.mount.inode), nil
 	}
 	info, err := f.host.Stat()
 	if err != nil {
-		return Info{}, f.place.fail(err)
+		return guestfiles.Info{}, f.place.fail(err)
 	}
 	return f.place.view.describe(info), nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -24,7 +25,7 @@ func TestReadAndSeek(t *testing.T) {
 	text := strings.Repeat("0123456789", 50)
 	w := newWorld(t, "f = "+text)
 	d := preopen(t, w.open(manifests.AccessRead), "/project")
-	f := openFile(t, d, "f", files.OpenOptions{Read: true})
+	f := openFile(t, d, "f", guestfiles.OpenOptions{Read: true})
 	require.NoError(t, iotest.TestReader(f, []byte(text)))
 	assert.EqualValues(t, 497, must(f.Seek(-3, io.SeekEnd)))
 	assert.EqualValues(t, 497, offsetOf(t, f))
@@ -46,7 +47,7 @@ func TestReadAndSeek(t *testing.T) {
 func TestWriteAndAppend(t *testing.T) {
 	w := newWorld(t, "f = 0123456789")
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
-	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
+	f := openFile(t, d, "f", guestfiles.OpenOptions{Read: true, Write: true})
 	write := func(f *files.File, text string) {
 		t.Helper()
 		require.Equal(t, len(text), must(f.Write([]byte(text))))
@@ -57,7 +58,7 @@ func TestWriteAndAppend(t *testing.T) {
 	}
 	write(f, "ab")
 	assert.Equal(t, "ab23456789", content())
-	appender := openFile(t, d, "f", files.OpenOptions{Write: true, Append: true})
+	appender := openFile(t, d, "f", guestfiles.OpenOptions{Write: true, Append: true})
 	write(appender, "XY")
 	assert.EqualValues(t, 12, offsetOf(t, appender))
 	write(f, "c")
@@ -70,10 +71,10 @@ func TestWriteAndAppend(t *testing.T) {
 	write(appender, "_")
 	assert.Equal(t, "_bc3!56789XYZ", content())
 	assert.ErrorIs(t, errOf(appender.Read(make([]byte, 1))), errno.BadHandle, "it was not opened for reading")
-	reader := openFile(t, d, "f", files.OpenOptions{Read: true})
+	reader := openFile(t, d, "f", guestfiles.OpenOptions{Read: true})
 	assert.ErrorIs(t, errOf(reader.Write([]byte("x"))), errno.BadHandle)
 	assert.ErrorIs(t, reader.SetSize(0), errno.BadHandle)
-	none := openFile(t, d, "f", files.OpenOptions{Truncate: true})
+	none := openFile(t, d, "f", guestfiles.OpenOptions{Truncate: true})
 	assert.Empty(t, content(), "cut, as asked")
 	assert.ErrorIs(t, errOf(none.Write([]byte("x"))), errno.BadHandle)
 }
@@ -81,7 +82,7 @@ func TestWriteAndAppend(t *testing.T) {
 func TestLargeWritesAreWhole(t *testing.T) {
 	w := newWorld(t)
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
-	f := openFile(t, d, "f", files.OpenOptions{Write: true, Create: true, Append: true})
+	f := openFile(t, d, "f", guestfiles.OpenOptions{Write: true, Create: true, Append: true})
 	large := bytes.Repeat([]byte("0123456789abcdef"), 200_000)
 	require.Equal(t, len(large), must(f.Write(large)))
 	assert.True(t, bytes.Equal(large, must(os.ReadFile(w.path("f")))))
@@ -91,7 +92,7 @@ func TestTimes(t *testing.T) {
 	w := newWorld(t, "f = text", "sub/", "l => f")
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	first, second := time.Unix(1_000_000, 123_456_000), time.Unix(2_000_000, 0)
-	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
+	f := openFile(t, d, "f", guestfiles.OpenOptions{Read: true, Write: true})
 	require.NoError(t, f.SetTimes(&first, &second))
 	info := must(d.Stat("f", true))
 	assert.True(t, info.Accessed.Equal(first), info.Accessed)
@@ -158,7 +159,7 @@ func TestHandlesOpenedInThemselvesStaySmall(t *testing.T) {
 
 func TestMountsAreDevices(t *testing.T) {
 	w := newWorld(t, "a/f = text", "b/")
-	store := files.NewStore(files.Options{})
+	store := files.NewStore(nil)
 	view := openView(t, store, files.Limits{},
 		files.Mount{Guest: guestPath("/a"), Host: template(t, w.path("a")), Access: manifests.AccessReadWrite},
 		files.Mount{Guest: guestPath("/b"), Host: template(t, w.path("b")), Access: manifests.AccessReadWrite})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -60,8 +61,8 @@ func everyOperation(d, other *files.Dir, name string) (errs []error, leaked stri
 	return errs, leaked
 }
 
-func allOpens() []files.OpenOptions {
-	return []files.OpenOptions{
+func allOpens() []guestfiles.OpenOptions {
+	return []guestfiles.OpenOptions{
 		{Read: true}, {Read: true, NoFollow: true}, {Read: true, Directory: true}, {Read: true, Write: true},
 		{Read: true, Truncate: true}, {Write: true, Create: true}, {Write: true, Create: true, Exclusive: true}, {Write: true, Append: true},
 	}

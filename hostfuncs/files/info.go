@@ -8,44 +8,7 @@ import (
 	"time"
 )
 
-// Info describes one file.
-type Info struct {
-	Kind fs.FileMode // the type bits; guests cannot distinguish pipes, sockets and devices
-	Size int64       // bytes
-	// Inode is assigned by the view and is never the host's inode number. Two names have
-	// equal numbers if they are the same file. Numbers start at 1.
-	Inode uint64
-	Links uint64
-	// The times of the host's file. For directories above the mounts, they are the Unix epoch.
-	Accessed, Modified, Changed time.Time
-}
-
 func isLink(mode fs.FileMode) bool { return mode.Type() == fs.ModeSymlink }
-
-// Entry is one name in a directory.
-type Entry struct {
-	Name string
-	Kind fs.FileMode
-	// Inode is as in [Info], except for the mount of a directory that an earlier mount has, too: it
-	// has a number of its own in the list of the directory above it.
-	Inode uint64
-}
-
-// OpenOptions configures [Dir.Open]. With the zero value, the file can be neither read nor written,
-// which is enough for Stat and for directories.
-type OpenOptions struct {
-	Read      bool
-	Write     bool
-	Append    bool // writes go to the end of the file
-	Create    bool // create a regular file if there is none
-	Exclusive bool // with Create: fail if the name exists
-	Truncate  bool // truncate the file to zero bytes
-	Directory bool // fail unless it is a directory
-	NoFollow  bool // fail if the last element is a symbolic link
-}
-
-// changes reports whether an open with the options can change a tree.
-func (o OpenOptions) changes() bool { return o.Write || o.Append || o.Create || o.Truncate }
 
 // details holds the system-specific part of a file's description, which os.FileInfo does not have.
 type details struct {

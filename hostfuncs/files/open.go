@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 )
 
 // errChanged reports that a path changed between the check and the open.
@@ -21,10 +22,10 @@ const (
 
 // Open opens a regular file or a directory, and returns one of the two. It opens nothing else. The file that was
 // checked is the one that is opened: if the path keeps changing in between, Open fails with [errno.Busy].
-func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err error) {
+func (d *Dir) Open(name string, o guestfiles.OpenOptions) (file *File, opened *Dir, err error) {
 	listed := d.view.begin(opOpen)
 	defer func() { listed.end(err) }()
-	p, err := d.locate("open", name, o.changes())
+	p, err := d.locate("open", name, o.Changes())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,7 +46,7 @@ func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err err
 	if p.node != nil {
 		return p.openNode(o)
 	}
-	if o.changes() {
+	if o.Changes() {
 		if err := p.enter(); err != nil {
 			return nil, nil, err
 		}
@@ -66,7 +67,7 @@ func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err err
 }
 
 // openOnce checks the path and opens it. The caller must hold the tracker's turn.
-func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
+func (p place) openOnce(o guestfiles.OpenOptions) (*File, *Dir, error) {
 	found, err := p.root.Lstat(p.path)
 	if errors.Is(err, fs.ErrNotExist) && o.Create {
 		f, err := p.createFile(o, os.O_EXCL)
@@ -118,9 +119,9 @@ func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
 	}
 }
 
-// access returns the flags with which the host opens a file. To truncate the file through its
+// accessOf returns the flags with which the host opens a file. To truncate the file through its
 // handle, the host must open it for writing, even if the guest does not.
-func (o OpenOptions) access() int {
+func accessOf(o guestfiles.OpenOptions) int {
 	switch {
 	case !o.Write && !o.Truncate:
 		return os.O_RDONLY
@@ -131,11 +132,11 @@ func (o OpenOptions) access() int {
 	}
 }
 
-func (p place) createFile(o OpenOptions, exclusive int) (*File, error) {
+func (p place) createFile(o guestfiles.OpenOptions, exclusive int) (*File, error) {
 	if err := p.room(0, 1); err != nil {
 		return nil, err
 	}
-	f, err := p.root.OpenFile(p.path, openFlags|o.access()|os.O_CREATE|exclusive, 0o666)
+	f, err := p.root.OpenFile(p.path, openFlags|accessOf(o)|os.O_CREATE|exclusive, 0o666)
 	if exclusive != 0 && errors.Is(err, fs.ErrExist) {
 		return nil, errChanged
 	}
@@ -156,8 +157,8 @@ func (p place) createFile(o OpenOptions, exclusive int) (*File, error) {
 
 // openFile opens a regular file. It truncates through the handle rather than on open, so that
 // nothing is truncated before the opened file has been checked.
-func (p place) openFile(o OpenOptions, found os.FileInfo) (*File, error) {
-	f, err := p.root.OpenFile(p.path, openFlags|o.access(), 0)
+func (p place) openFile(o guestfiles.OpenOptions, found os.FileInfo) (*File, error) {
+	f, err := p.root.OpenFile(p.path, openFlags|accessOf(o), 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errChanged
 	}
@@ -180,7 +181,7 @@ func (p place) openFile(o OpenOptions, found os.FileInfo) (*File, error) {
 	return p.keepFile(f, info, o), nil
 }
 
-func (p place) keepFile(f *os.File, info os.FileInfo, o OpenOptions) *File {
+func (p place) keepFile(f *os.File, info os.FileInfo, o guestfiles.OpenOptions) *File {
 	file := &File{
 		place: p, host: f, identity: info,
 		readable: o.Read, writable: o.Write, append: o.Append, listed: p.view.listing(),
@@ -203,9 +204,27 @@ func (p place) openDir(found os.FileInfo) (*Dir, error) {
 		return nil, errors.Join(err, errChanged)
 	}
 	dir := &Dir{view: p.view, mount: p.mount, root: root, guest: p.guest, rel: p.rel}
-	if len(dir.guest) > maxPath {
+	if len(dir.guest) > guestfiles.MaxPath {
 		dir.guest = p.mount.guest + "/…"
 	}
 	p.view.keep(dir)
 	return dir, nil
+}
+
+// openNode opens what a place in a tree leads to.
+func (p place) openNode(o guestfiles.OpenOptions) (*File, *Dir, error) {
+	if p.node.IsDir() {
+		dir := &Dir{view: p.view, mount: p.mount, node: p.node, guest: p.guest, rel: p.rel}
+		if len(dir.guest) > guestfiles.MaxPath {
+			dir.guest = p.mount.guest + "/…"
+		}
+		p.view.keep(dir)
+		return nil, dir, nil
+	}
+	if o.Directory {
+		return nil, nil, p.err(errno.NotDir)
+	}
+	file := &File{place: p, readable: o.Read, listed: p.view.listing()}
+	p.view.keep(file)
+	return file, nil, nil
 }

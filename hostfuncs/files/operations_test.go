@@ -14,6 +14,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -52,7 +53,7 @@ func TestOperationsAreListed(t *testing.T) {
 	_, _ = read(root, "etc/shadow")
 	_, _ = read(d, "/etc/shadow")
 	_, _ = read(d, "a\x00b")
-	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
+	f := openFile(t, d, "f", guestfiles.OpenOptions{Read: true, Write: true})
 	_ = f.SetSize(2)
 	_ = f.Allocate(0, 4)
 	_ = f.SetTimes(&past, nil)
@@ -85,10 +86,10 @@ func TestOperationsAreListed(t *testing.T) {
 
 func TestOperationsOfHandlesBelongToTheOpen(t *testing.T) {
 	w := newWorld(t, "a = 0123456789", "b = x")
-	view := openView(t, files.NewStore(files.Options{}), files.Limits{AddedBytes: 100}, w.mount(manifests.AccessReadWrite))
+	view := openView(t, files.NewStore(nil), files.Limits{AddedBytes: 100}, w.mount(manifests.AccessReadWrite))
 	d := preopen(t, view, "/project")
-	a := openFile(t, d, "a", files.OpenOptions{Read: true, Write: true})
-	b := openFile(t, d, "b", files.OpenOptions{Read: true})
+	a := openFile(t, d, "a", guestfiles.OpenOptions{Read: true, Write: true})
+	b := openFile(t, d, "b", guestfiles.OpenOptions{Read: true})
 	require.NoError(t, errOf(io.ReadAll(a)))
 	require.NoError(t, errOf(a.WriteAt([]byte("abc"), 0)))
 	before := view.Journal.HostCalls()
@@ -98,7 +99,7 @@ func TestOperationsOfHandlesBelongToTheOpen(t *testing.T) {
 	assert.Greater(t, view.Journal.HostCalls()[1].Duration, before[1].Duration)
 	assert.Zero(t, before[1].Bytes, "a list does not change once it is handed out")
 
-	c := openFile(t, d, "c", files.OpenOptions{Write: true, Create: true})
+	c := openFile(t, d, "c", guestfiles.OpenOptions{Write: true, Create: true})
 	require.ErrorIs(t, errOf(c.Write(make([]byte, 101))), errno.NoSpace)
 	assert.Equal(t, "files.open /project/c 0 no space left: the call may add 100B", listed(t, view)[2])
 }
@@ -109,7 +110,7 @@ func TestFullQuotaNamesItsGrant(t *testing.T) {
 	mount := w.mount(manifests.AccessReadWrite)
 	mount.Quota, mount.Grant = manifests.Quota{Bytes: 1 << 20, Files: 1}, "caisson.yaml:14"
 	var log strings.Builder
-	view := openView(t, files.NewStore(files.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}), files.Limits{}, mount)
+	view := openView(t, files.NewStore(slog.New(slog.NewTextHandler(&log, nil))), files.Limits{}, mount)
 	err := preopen(t, view, "/project").Mkdir("d")
 	require.ErrorIs(t, err, errno.NoSpace)
 	assert.EqualError(t, err, "mkdir /project/d: no space left")
@@ -120,7 +121,7 @@ func TestFullQuotaNamesItsGrant(t *testing.T) {
 func TestRefusedWriteIsAnOperation(t *testing.T) {
 	w := newWorld(t, "f = text")
 	view := w.open(manifests.AccessRead)
-	f := openFile(t, preopen(t, view, "/project"), "f", files.OpenOptions{Read: true})
+	f := openFile(t, preopen(t, view, "/project"), "f", guestfiles.OpenOptions{Read: true})
 	require.ErrorIs(t, errOf(f.Write([]byte("x"))), errno.ReadOnly)
 	require.NoError(t, errOf(f.Read(make([]byte, 4))))
 	assert.Equal(t, []string{"files.open /project/f 4 ok", "files.write /project/f 0 denied"}, listed(t, view))
@@ -130,12 +131,12 @@ func TestListOfOperationsIsBounded(t *testing.T) {
 	w := newWorld(t, "f = text")
 	view := w.open(manifests.AccessReadWrite)
 	d := preopen(t, view, "/project")
-	first := openFile(t, d, "f", files.OpenOptions{Read: true})
+	first := openFile(t, d, "f", guestfiles.OpenOptions{Read: true})
 	long := "d/" + strings.Repeat(strings.Repeat("x", 200)+"/", 20)
 	for range 2 * tool.MaxHostCalls {
 		require.Error(t, errOf(d.Stat(long, true)))
 	}
-	last := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
+	last := openFile(t, d, "f", guestfiles.OpenOptions{Read: true, Write: true})
 	for _, f := range []*files.File{first, last} {
 		require.NoError(t, errOf(f.Read(make([]byte, 4))))
 	}
@@ -163,7 +164,7 @@ func TestViewThatDoesNothingListsNothing(t *testing.T) {
 // of the program. So it is if a call resumes an outline's view.
 func TestInterpretersAreLeftOut(t *testing.T) {
 	w := newWorld(t, "f = text")
-	tree := must(files.NewTree(mapFS(map[string]string{"driver": "d", "tool/main": "m"})))
+	tree := must(guestfiles.NewTree(mapFS(map[string]string{"driver": "d", "tool/main": "m"})))
 	mounts := []files.Mount{w.mount(manifests.AccessReadWrite), {Guest: guestPath("/own"), Tree: tree, Program: "tool"}}
 	outline := must(files.NewOutline(mounts, files.Limits{}))
 	load := func(view *files.View) {
@@ -194,7 +195,7 @@ func TestInterpretersAreLeftOut(t *testing.T) {
 		return denied
 	}
 
-	store := files.NewStore(files.Options{})
+	store := files.NewStore(nil)
 	view := must(store.Open(t.Context(), outline, nil))
 	defer view.Close()
 	load(view)

@@ -20,7 +20,7 @@ type Outline struct {
 }
 
 // NewOutline returns the outline of the views of these mounts and limits, for any context values. It does not look at
-// the host. It fails with [ErrInvalid] if a mount or a limit is invalid, or if mounts overlap.
+// the host. It fails with [errno.Invalid] if a mount or a limit is invalid, or if mounts overlap.
 func NewOutline(mounts []Mount, limits Limits) (*Outline, error) {
 	limits, err := limits.resolve()
 	if err != nil {
@@ -36,7 +36,7 @@ func NewOutline(mounts []Mount, limits Limits) (*Outline, error) {
 	if err := overlap(mounts); err != nil {
 		return nil, err
 	}
-	return &Outline{NewStore(Options{}), mounts, limits}, nil
+	return &Outline{NewStore(nil), mounts, limits}, nil
 }
 
 // View returns a view for a program that runs without a call. It answers as the view of every call

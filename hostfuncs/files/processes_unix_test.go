@@ -20,6 +20,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -203,7 +204,7 @@ func TestStoresShareADirectory(t *testing.T) {
 	w := newWorld(t)
 	_, one := quotaView(t, w, manifests.Quota{Bytes: 100}, files.Limits{})
 	_, other := quotaView(t, w, manifests.Quota{Bytes: 100}, files.Limits{})
-	f := openFile(t, one, "f", files.OpenOptions{Write: true, Create: true})
+	f := openFile(t, one, "f", guestfiles.OpenOptions{Write: true, Create: true})
 	require.NoError(t, f.SetSize(80))
 	assert.ErrorIs(t, write(other, "g", strings.Repeat("x", 21)), errno.NoSpace)
 	require.NoError(t, other.Unlink("f"))
@@ -220,7 +221,7 @@ func TestMissingMarks(t *testing.T) {
 	w := newWorld(t)
 	m := w.mount(manifests.AccessReadWrite)
 	m.Quota = manifests.Quota{Bytes: 100}
-	view := openView(t, files.NewStore(files.Options{}), files.Limits{}, m)
+	view := openView(t, files.NewStore(nil), files.Limits{}, m)
 	d := preopen(t, view, "/project")
 	require.NoError(t, write(d, "f", strings.Repeat("x", 60)))
 	require.NoError(t, os.WriteFile(w.path("g"), make([]byte, 30), 0o600))
@@ -237,7 +238,7 @@ func TestAttackQuotaOfAStickyDirectory(t *testing.T) {
 		require.NoError(t, os.Chmod(w.project, mode))
 		m := w.mount(manifests.AccessReadWrite)
 		m.Quota = manifests.Quota{Bytes: 100}
-		d := preopen(t, openView(t, files.NewStore(files.Options{}), files.Limits{}, m), "/project")
+		d := preopen(t, openView(t, files.NewStore(nil), files.Limits{}, m), "/project")
 		require.NoError(t, write(d, "f", strings.Repeat("x", 60)))
 		// As a process of another user does that cannot replace the mark.
 		require.NoError(t, os.WriteFile(w.path("g"), make([]byte, 30), 0o600))

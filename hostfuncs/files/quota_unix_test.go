@@ -15,6 +15,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -24,14 +25,14 @@ func quotaView(t *testing.T, w *world, q manifests.Quota, l files.Limits) (*file
 	t.Helper()
 	m := w.mount(manifests.AccessReadWrite)
 	m.Quota = q
-	view := openView(t, files.NewStore(files.Options{}), l, m)
+	view := openView(t, files.NewStore(nil), l, m)
 	return view, preopen(t, view, "/project")
 }
 
 func TestHolesCount(t *testing.T) {
 	w := newWorld(t)
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
-	f := openFile(t, d, "f", files.OpenOptions{Write: true, Create: true})
+	f := openFile(t, d, "f", guestfiles.OpenOptions{Write: true, Create: true})
 	assert.ErrorIs(t, f.SetSize(tebibyte), errno.NoSpace)
 	assert.ErrorIs(t, f.Allocate(0, 1<<30), errno.NoSpace)
 	assert.ErrorIs(t, errOf(f.WriteAt([]byte("x"), tebibyte)), errno.NoSpace)
@@ -55,7 +56,7 @@ func TestQuotaIsOfTheDirectory(t *testing.T) {
 	_, d := quotaView(t, w, manifests.Quota{Bytes: 100}, files.Limits{})
 	assert.ErrorIs(t, write(d, "f", strings.Repeat("x", 91)), errno.NoSpace)
 	require.NoError(t, write(d, "f", strings.Repeat("x", 90)), "what was there counts, and no more")
-	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true, Append: true})
+	f := openFile(t, d, "f", guestfiles.OpenOptions{Read: true, Write: true, Append: true})
 	assert.ErrorIs(t, errOf(f.Write([]byte("y"))), errno.NoSpace)
 	assert.NoError(t, errOf(f.WriteAt([]byte("overwriting needs no room"), 0)))
 	require.NoError(t, f.SetSize(50))
@@ -68,8 +69,8 @@ func TestQuotaIsOfTheDirectory(t *testing.T) {
 func TestRemovedFilesCountWhileTheyAreOpen(t *testing.T) {
 	w := newWorld(t)
 	_, d := quotaView(t, w, manifests.Quota{Bytes: 100}, files.Limits{})
-	f := openFile(t, d, "f", files.OpenOptions{Write: true, Create: true})
-	second := openFile(t, d, "f", files.OpenOptions{Read: true})
+	f := openFile(t, d, "f", guestfiles.OpenOptions{Write: true, Create: true})
+	second := openFile(t, d, "f", guestfiles.OpenOptions{Read: true})
 	require.NoError(t, f.SetSize(80))
 	require.NoError(t, d.Unlink("f"))
 	require.NoError(t, f.SetSize(90))
@@ -79,7 +80,7 @@ func TestRemovedFilesCountWhileTheyAreOpen(t *testing.T) {
 	assert.NoError(t, write(d, "g", strings.Repeat("x", 100)))
 
 	require.NoError(t, write(d, "h", ""))
-	g := openFile(t, d, "g", files.OpenOptions{Read: true})
+	g := openFile(t, d, "g", guestfiles.OpenOptions{Read: true})
 	require.NoError(t, d.Rename("h", d, "g"))
 	assert.ErrorIs(t, write(d, "h", "x"), errno.NoSpace, "a file that was replaced counts as well")
 	require.NoError(t, g.Close())
@@ -132,7 +133,7 @@ func TestOverfullDirectoryCanOnlyShrink(t *testing.T) {
 	_, d := quotaView(t, w, manifests.Quota{Bytes: 100}, files.Limits{})
 	assert.ErrorIs(t, write(d, "new", ""), errno.NoSpace)
 	assert.ErrorIs(t, d.Mkdir("new"), errno.NoSpace)
-	b := openFile(t, d, "b", files.OpenOptions{Write: true})
+	b := openFile(t, d, "b", guestfiles.OpenOptions{Write: true})
 	assert.NoError(t, errOf(b.WriteAt([]byte("overwriting"), 0)))
 	assert.ErrorIs(t, errOf(b.WriteAt([]byte("growing"), 79)), errno.NoSpace)
 	require.NoError(t, d.Unlink("a"))
@@ -153,7 +154,7 @@ func TestTreeTooDeepToMeasureCountsAsFull(t *testing.T) {
 
 func TestMeasuredAnewWhenNobodyHoldsTheDirectory(t *testing.T) {
 	w := newWorld(t)
-	store := files.NewStore(files.Options{})
+	store := files.NewStore(nil)
 	m := w.mount(manifests.AccessReadWrite)
 	m.Quota.Bytes = 100
 	first := must(openIn(context.Background(), store, []files.Mount{m}, nil, files.Limits{}))
@@ -180,7 +181,7 @@ func TestOneCallAddsLimitedBytes(t *testing.T) {
 func TestDefaultsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
-	f := openFile(t, d, "f", files.OpenOptions{Write: true, Create: true})
+	f := openFile(t, d, "f", guestfiles.OpenOptions{Write: true, Create: true})
 	assert.NoError(t, f.SetSize(files.DefaultAddedBytes))
 	assert.ErrorIs(t, f.SetSize(files.DefaultAddedBytes+1), errno.NoSpace)
 }
@@ -193,14 +194,14 @@ func TestOpensAreBounded(t *testing.T) {
 	opened := 0
 	for i := range attempts {
 		name := []string{"f", "sub"}[i%2]
-		if _, _, err := d.Open(name, files.OpenOptions{Read: true}); err == nil {
+		if _, _, err := d.Open(name, guestfiles.OpenOptions{Read: true}); err == nil {
 			opened++
 		} else {
 			require.ErrorIs(t, err, errno.TooManyOpen)
 		}
 	}
 	assert.Equal(t, files.DefaultOpenFiles, opened)
-	_, _, err := preopen(t, view, "/").Open(".", files.OpenOptions{Directory: true})
+	_, _, err := preopen(t, view, "/").Open(".", guestfiles.OpenOptions{Directory: true})
 	assert.ErrorIs(t, err, errno.TooManyOpen, "virtual directories count")
 
 	var control []*os.File
@@ -218,7 +219,7 @@ func TestClosedHandlesMakeRoom(t *testing.T) {
 	w := newWorld(t, "f = x")
 	_, d := quotaView(t, w, manifests.Quota{}, files.Limits{OpenFiles: 1})
 	for range 100 {
-		f := openFile(t, d, "f", files.OpenOptions{Read: true})
+		f := openFile(t, d, "f", guestfiles.OpenOptions{Read: true})
 		require.NoError(t, f.Close())
 		require.NoError(t, openDir(t, d, ".").Close())
 	}
@@ -226,7 +227,7 @@ func TestClosedHandlesMakeRoom(t *testing.T) {
 
 func TestNegativeLimitsAreErrors(t *testing.T) {
 	w := newWorld(t)
-	store := files.NewStore(files.Options{})
+	store := files.NewStore(nil)
 	for i, c := range []struct {
 		l files.Limits
 		q manifests.Quota

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -51,7 +52,7 @@ func unblocked(t *testing.T, f func()) {
 
 // What another program swaps with a pipe, between the check and the open, must not block the call.
 func TestSwappedPipeDoesNotBlock(t *testing.T) {
-	for name, o := range map[string]files.OpenOptions{
+	for name, o := range map[string]guestfiles.OpenOptions{
 		"directory": {Directory: true}, "file": {Read: true}, "file to write": {Write: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +155,7 @@ func TestSwappedLinkIsNotFollowedControl(t *testing.T) {
 }
 
 func readNoFollow(d *files.Dir, name string) (string, error) {
-	f, _, err := d.Open(name, files.OpenOptions{Read: true, NoFollow: true})
+	f, _, err := d.Open(name, guestfiles.OpenOptions{Read: true, NoFollow: true})
 	if err != nil {
 		return "", err
 	}

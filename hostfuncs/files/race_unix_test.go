@@ -17,6 +17,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -56,7 +57,7 @@ func TestLinkSwappedInBetweenCheckAndOpen(t *testing.T) {
 	won := 0
 	during(400*time.Millisecond, func() bool {
 		for _, noFollow := range []bool{true, false} {
-			f, _, err := d.Open("x", files.OpenOptions{Read: true, Write: true, NoFollow: noFollow})
+			f, _, err := d.Open("x", guestfiles.OpenOptions{Read: true, Write: true, NoFollow: noFollow})
 			if err != nil {
 				continue
 			}
@@ -130,7 +131,7 @@ func TestDirectorySwappedWithLinkControl(t *testing.T) {
 func TestConcurrentCallsShareOneQuota(t *testing.T) {
 	const calls, quotaBytes, quotaFiles = 8, 30_000, 10
 	w := newWorld(t, "old = text")
-	store := files.NewStore(files.Options{})
+	store := files.NewStore(nil)
 	m := w.mount(manifests.AccessReadWrite)
 	m.Quota = manifests.Quota{Bytes: quotaBytes, Files: quotaFiles}
 	keeper := openView(t, store, files.Limits{}, m) // so that nothing is measured anew
@@ -152,7 +153,7 @@ func TestConcurrentCallsShareOneQuota(t *testing.T) {
 	// The keeper's count must equal what is there: exactly the rest fits.
 	d := preopen(t, keeper, "/project")
 	require.NoError(t, d.Unlink("old"), "nobody else knows this file")
-	f := openFile(t, d, "old", files.OpenOptions{Write: true, Create: true})
+	f := openFile(t, d, "old", guestfiles.OpenOptions{Write: true, Create: true})
 	rest := int64(quotaBytes) - bytes + int64(len("text"))
 	assert.ErrorIs(t, f.SetSize(rest+1), errno.NoSpace)
 	assert.NoError(t, f.SetSize(rest))
@@ -165,7 +166,7 @@ func TestConcurrentCallsShareOneQuota(t *testing.T) {
 // churn makes one round of changes. Names are shared between calls, so most steps can fail; only bad failures matter.
 func churn(d *files.Dir, call, round int) {
 	name := func(i int) string { return fmt.Sprintf("f%d", (call+round+i)%12) }
-	f, _, err := d.Open(name(0), files.OpenOptions{Read: true, Write: true, Create: true})
+	f, _, err := d.Open(name(0), guestfiles.OpenOptions{Read: true, Write: true, Create: true})
 	if err == nil && f != nil {
 		_, _ = f.WriteAt(make([]byte, 3000), int64(round%7)*1000)
 		_ = f.SetSize(int64(round%5) * 1500)
@@ -211,7 +212,7 @@ func sizes(t *testing.T, dir string) (bytes int64, entries int) {
 // forgotten under way, and so are the directories that values name.
 func TestViewsComeAndGoAtOnce(t *testing.T) {
 	w := newWorld(t)
-	store := files.NewStore(files.Options{})
+	store := files.NewStore(nil)
 	m := files.Mount{Guest: guestPath("/project"), Host: template(t, w.project+"/{id}/data"), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 1000}}
 	var group sync.WaitGroup
 	for worker := range 8 {

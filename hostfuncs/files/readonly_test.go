@@ -10,6 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -26,7 +27,7 @@ func readOnlyTree() []string {
 }
 
 func readOnlyAttacks() []readOnlyAttack {
-	opening := func(name, path string, o files.OpenOptions, flags int) readOnlyAttack {
+	opening := func(name, path string, o guestfiles.OpenOptions, flags int) readOnlyAttack {
 		return readOnlyAttack{
 			name: name,
 			guest: func(d *files.Dir) error {
@@ -53,40 +54,40 @@ func readOnlyAttacks() []readOnlyAttack {
 	}
 	past := time.Unix(1000, 0)
 	return []readOnlyAttack{
-		opening("write", "f", files.OpenOptions{Write: true}, os.O_WRONLY),
-		opening("read and write", "f", files.OpenOptions{Read: true, Write: true}, os.O_RDWR),
-		opening("append", "f", files.OpenOptions{Append: true}, os.O_WRONLY|os.O_APPEND),
-		opening("append and write", "f", files.OpenOptions{Write: true, Append: true}, os.O_WRONLY|os.O_APPEND),
-		opening("O_TRUNC with the right to read", "f", files.OpenOptions{Read: true, Truncate: true}, os.O_RDONLY|os.O_TRUNC),
-		opening("O_TRUNC without rights", "f", files.OpenOptions{Truncate: true}, os.O_RDONLY|os.O_TRUNC),
-		opening("O_CREAT with the right to read", "made", files.OpenOptions{Read: true, Create: true}, os.O_RDONLY|os.O_CREATE),
-		opening("O_CREAT and O_EXCL", "made", files.OpenOptions{Create: true, Exclusive: true}, os.O_RDONLY|os.O_CREATE|os.O_EXCL),
-		opening("O_TRUNC through a link", "l", files.OpenOptions{Read: true, Truncate: true}, os.O_RDONLY|os.O_TRUNC),
-		opening("O_TRUNC through a link outside", "out", files.OpenOptions{Read: true, Truncate: true}, os.O_RDONLY|os.O_TRUNC),
-		opening("O_CREAT through a link outside", "new", files.OpenOptions{Read: true, Create: true}, os.O_RDONLY|os.O_CREATE),
+		opening("write", "f", guestfiles.OpenOptions{Write: true}, os.O_WRONLY),
+		opening("read and write", "f", guestfiles.OpenOptions{Read: true, Write: true}, os.O_RDWR),
+		opening("append", "f", guestfiles.OpenOptions{Append: true}, os.O_WRONLY|os.O_APPEND),
+		opening("append and write", "f", guestfiles.OpenOptions{Write: true, Append: true}, os.O_WRONLY|os.O_APPEND),
+		opening("O_TRUNC with the right to read", "f", guestfiles.OpenOptions{Read: true, Truncate: true}, os.O_RDONLY|os.O_TRUNC),
+		opening("O_TRUNC without rights", "f", guestfiles.OpenOptions{Truncate: true}, os.O_RDONLY|os.O_TRUNC),
+		opening("O_CREAT with the right to read", "made", guestfiles.OpenOptions{Read: true, Create: true}, os.O_RDONLY|os.O_CREATE),
+		opening("O_CREAT and O_EXCL", "made", guestfiles.OpenOptions{Create: true, Exclusive: true}, os.O_RDONLY|os.O_CREATE|os.O_EXCL),
+		opening("O_TRUNC through a link", "l", guestfiles.OpenOptions{Read: true, Truncate: true}, os.O_RDONLY|os.O_TRUNC),
+		opening("O_TRUNC through a link outside", "out", guestfiles.OpenOptions{Read: true, Truncate: true}, os.O_RDONLY|os.O_TRUNC),
+		opening("O_CREAT through a link outside", "new", guestfiles.OpenOptions{Read: true, Create: true}, os.O_RDONLY|os.O_CREATE),
 		{"set size", func(d *files.Dir) error {
-			f, _, err := d.Open("f", files.OpenOptions{Read: true})
+			f, _, err := d.Open("f", guestfiles.OpenOptions{Read: true})
 			if err != nil {
 				return err
 			}
 			return f.SetSize(0)
 		}, func(w *world) error { return os.Truncate(w.path("f"), 0) }},
 		{"allocate", func(d *files.Dir) error {
-			f, _, err := d.Open("f", files.OpenOptions{Read: true})
+			f, _, err := d.Open("f", guestfiles.OpenOptions{Read: true})
 			if err != nil {
 				return err
 			}
 			return f.Allocate(0, 100)
 		}, func(w *world) error { return os.Truncate(w.path("f"), 100) }},
 		{"set times of a handle", func(d *files.Dir) error {
-			f, _, err := d.Open("f", files.OpenOptions{Read: true})
+			f, _, err := d.Open("f", guestfiles.OpenOptions{Read: true})
 			if err != nil {
 				return err
 			}
 			return f.SetTimes(&past, &past)
 		}, func(w *world) error { return os.Chtimes(w.path("f"), past, past) }},
 		{"write to a handle that reads", func(d *files.Dir) error {
-			f, _, err := d.Open("f", files.OpenOptions{Read: true})
+			f, _, err := d.Open("f", guestfiles.OpenOptions{Read: true})
 			if err != nil {
 				return err
 			}
@@ -111,7 +112,7 @@ func readOnlyAttacks() []readOnlyAttack {
 		{"symlink", func(d *files.Dir) error { return d.Symlink("f", "made") },
 			func(w *world) error { return os.Symlink("f", w.path("made")) }},
 		{"mkdir in a directory handle", func(d *files.Dir) error {
-			_, sub, err := d.Open("sub", files.OpenOptions{Directory: true})
+			_, sub, err := d.Open("sub", guestfiles.OpenOptions{Directory: true})
 			if err != nil {
 				return err
 			}
@@ -152,7 +153,7 @@ func TestReadOnlyDirectoryCanBeRead(t *testing.T) {
 	d := preopen(t, view, "/project")
 	text := must(read(d, "l"))
 	assert.Equal(t, "text", text)
-	f := openFile(t, d, "f", files.OpenOptions{Read: true})
+	f := openFile(t, d, "f", guestfiles.OpenOptions{Read: true})
 	require.NoError(t, f.Sync())
 	assert.ErrorIs(t, d.Mkdir("sub"), errno.Exist, "making what exists is no attempt to write")
 	assert.ErrorIs(t, preopen(t, view, "/").Mkdir("project"), errno.Exist)
@@ -173,7 +174,7 @@ func TestReadOnlyReceiptSaysWhoDecided(t *testing.T) {
 			w := newWorld(t)
 			m := w.mount(manifests.AccessRead)
 			m.Requested, m.Granted = c.requested, c.granted
-			view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"}, m)
+			view := openView(t, files.NewStore(nil), files.Limits{Tool: "guest"}, m)
 			err := preopen(t, view, "/project").Mkdir("made")
 			require.Len(t, view.Journal.Denials(), 1)
 			denial := view.Journal.Denials()[0]

@@ -8,18 +8,11 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/errno"
-	"github.com/caisson-run/caisson/internal/permission"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 )
-
-// maxElement is the maximum length of a path element in bytes, as on common file systems.
-const maxElement = 255
-
-// maxPath is the maximum length of an operation's path in bytes, like PATH_MAX on Linux.
-const maxPath = 4096
 
 // maxElements is the maximum number of elements of an operation's path, and of a link's target that a guest chooses.
 // os.Root opens a directory for each, follows eight links, and goes back to the start for each of eight "..", without
@@ -31,12 +24,12 @@ const maxElements = maxDepth + 16
 type place struct {
 	view  *View
 	op    string
-	guest string   // the absolute guest path, for receipts and errors
-	mount *mount   // nil for a directory above the mounts
-	root  *os.Root // resolves path
-	node  *node    // in a tree: the directory that resolves path, then what the path leads to
-	path  string   // relative to root, as the guest wrote it
-	rel   string   // relative to the mount; empty if not known
+	guest string           // the absolute guest path, for receipts and errors
+	mount *mount           // nil for a directory above the mounts
+	root  *os.Root         // resolves path
+	node  *guestfiles.Node // in a tree: the directory that resolves path, then what the path leads to
+	path  string           // relative to root, as the guest wrote it
+	rel   string           // relative to the mount; empty if not known
 	// slashed is set by trim if the path ended in slashes.
 	slashed bool
 }
@@ -71,7 +64,7 @@ func (d *Dir) follow(op, name string, changes bool) (place, error) {
 	if name == "." {
 		guest = d.guest
 	}
-	if sentinel := checkPath(name); sentinel != nil {
+	if sentinel := guestfiles.CheckPath(name); sentinel != nil {
 		return place{}, &Error{Op: op, Path: shown(guest), Err: sentinel}
 	}
 	if strings.HasPrefix(name, "/") {
@@ -122,6 +115,19 @@ func (p place) found(changes bool) (place, error) {
 	return place{view: p.view, op: p.op, guest: m.guest}, nil
 }
 
+// inTree finds where the path of a place in a tree leads. A change, which will be refused, may name anything.
+func (p place) inTree(changes bool) (place, error) {
+	found, err := p.node.Walk(p.path)
+	p.node = found
+	switch {
+	case err == nil || changes:
+		return p, nil
+	case errors.Is(err, errno.Denied):
+		return place{}, p.deny(ruleLeaves)
+	}
+	return place{}, p.err(err)
+}
+
 func hasManyElements(path string) bool { return strings.Count(path, "/") >= maxElements }
 
 // isDots reports whether a path leads nowhere but to its directory.
@@ -133,7 +139,7 @@ func isDots(name string) bool {
 // below returns a path in the directory relative to the mount, or "" if it is too long: a guest can
 // open "a/.." relative to itself again and again.
 func (d *Dir) below(name string) string {
-	if d.rel == "" || len(d.rel)+len(name) > maxPath {
+	if d.rel == "" || len(d.rel)+len(name) > guestfiles.MaxPath {
 		return ""
 	}
 	return d.rel + "/" + name
@@ -146,27 +152,6 @@ func (p place) mayChange() error {
 		return p.deny(ruleAbove)
 	case !p.mount.writable:
 		return p.view.readOnly(p.mount, p.op, p.guest)
-	}
-	return nil
-}
-
-// checkPath returns the sentinel for an invalid path, or nil.
-func checkPath(name string) error {
-	switch {
-	case name == "":
-		return errno.NotExist // POSIX.1-2024, 4.16
-	case strings.ContainsRune(name, 0) || !utf8.ValidString(name):
-		return errno.Invalid
-	case len(name) > maxPath:
-		return errno.NameTooLong
-	}
-	for element := range strings.SplitSeq(name, "/") {
-		if len(element) > maxElement {
-			return errno.NameTooLong
-		}
-		if !permission.IsElement(element) {
-			return errno.Invalid
-		}
 	}
 	return nil
 }
@@ -219,7 +204,7 @@ func (v *View) inside(m *mount, op string, rest []string) place {
 		root: m.root, path: name, rel: name,
 	}
 	if m.tree != nil {
-		p.node = m.tree.root
+		p.node = m.tree.Root()
 	}
 	return p
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -31,8 +32,8 @@ func within(t *testing.T, f func()) {
 	}
 }
 
-func allOptions() []files.OpenOptions {
-	return []files.OpenOptions{
+func allOptions() []guestfiles.OpenOptions {
+	return []guestfiles.OpenOptions{
 		{}, {Read: true}, {Write: true}, {Read: true, Write: true}, {Write: true, Truncate: true},
 		{Write: true, Append: true}, {Read: true, NoFollow: true}, {Write: true, Create: true},
 	}
@@ -52,7 +53,7 @@ func TestPipeIsNotOpened(t *testing.T) {
 				assert.ErrorIs(t, err, errno.Denied)
 			}
 		}
-		_, _, err := d.Open("pipe", files.OpenOptions{Directory: true})
+		_, _, err := d.Open("pipe", guestfiles.OpenOptions{Directory: true})
 		assert.ErrorIs(t, err, errno.NotDir)
 	})
 	assert.Contains(t, view.Journal.Denials()[0].Rule, "pipes")
@@ -114,10 +115,10 @@ func TestDeviceIsNotOpened(t *testing.T) {
 		}
 	}
 	// Without the right to make devices, one that exists has to do.
-	dev := openView(t, files.NewStore(files.Options{}), files.Limits{},
+	dev := openView(t, files.NewStore(nil), files.Limits{},
 		files.Mount{Guest: guestPath("/dev"), Host: template(t, "/dev"), Access: manifests.AccessRead})
 	for _, name := range []string{"null", "zero", "tty"} {
-		_, _, err := preopen(t, dev, "/dev").Open(name, files.OpenOptions{Read: true})
+		_, _, err := preopen(t, dev, "/dev").Open(name, guestfiles.OpenOptions{Read: true})
 		assert.ErrorIs(t, err, errno.Denied, name)
 	}
 	f, err := os.Open("/dev/null")

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -30,7 +31,7 @@ type Mount struct {
 	Guest permission.GuestPath    // where the guest sees it, such as /project; "/" is allowed
 	Host  permission.HostTemplate // the host directory
 	// Tree is mounted instead of a host directory. Every other field but Guest and Program must then be zero.
-	Tree *Tree
+	Tree *guestfiles.Tree
 	// Program is the directory in Tree where an interpreter finds the program that it is given, such as "tool". The
 	// journal leaves out what the interpreter looks for outside of the granted directories until it first looks there,
 	// and then what it reads in trees until [View.MakeNotes] is called. Empty means that all is in the journal.
@@ -68,13 +69,6 @@ type Limits struct {
 	AddedBytes manifests.Bytes // total growth of the call's directories
 }
 
-// Options configures a [Store].
-type Options struct {
-	// Logger receives the host's errors that guests see as input/output errors. They may contain host paths and
-	// never reach a guest. If it is nil, they are discarded.
-	Logger *slog.Logger
-}
-
 // Store tracks how full directories are, for all calls of a runtime. It is safe for concurrent use.
 type Store struct {
 	logger *slog.Logger
@@ -84,12 +78,13 @@ type Store struct {
 	trackers fileMap[*tracker]
 }
 
-// NewStore returns an empty store.
-func NewStore(o Options) *Store {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+// NewStore returns an empty store. The logger receives the host's errors that guests see as input/output errors. They
+// may contain host paths and never reach a guest. If it is nil, they are discarded.
+func NewStore(logger *slog.Logger) *Store {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
 	}
-	return &Store{logger: o.Logger, syncs: make(chan struct{}, maxSyncs)}
+	return &Store{logger: logger, syncs: make(chan struct{}, maxSyncs)}
 }
 
 // Open returns a call's view of the mounts of an outline. The values replace the placeholders in host directories. A
@@ -229,7 +224,7 @@ func (v *View) reserved(m Mount) *mount {
 // names returns how many inode numbers are reserved for the mount.
 func (m *mount) names() uint64 {
 	if m.tree != nil {
-		return m.tree.names
+		return m.tree.Names()
 	}
 	return 1
 }

@@ -37,7 +37,7 @@ const (
 )
 
 func newTenancy(t *testing.T, directory func(tenant string, round int) string) *tenancy {
-	return &tenancy{t: t, world: newWorld(t, "alice/", "bob/"), store: files.NewStore(files.Options{}), directory: directory}
+	return &tenancy{t: t, world: newWorld(t, "alice/", "bob/"), store: files.NewStore(nil), directory: directory}
 }
 
 // hammer has 4 calls of each tenant at work at any time.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -75,7 +75,7 @@ func TestNoSpellingOfAPathLeavesTheDirectory(t *testing.T) {
 				if i >= 2 {
 					d = root
 				}
-				f, dir, err := d.Open(attempt, files.OpenOptions{Read: true})
+				f, dir, err := d.Open(attempt, guestfiles.OpenOptions{Read: true})
 				if err == nil {
 					require.Fail(t, "opened", "%q: %v %v", attempt, f, dir)
 				}

@@ -19,13 +19,14 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 )
 
 // treeView is a view of a tree at /tool beside the world's directory at /project.
-func treeView(t *testing.T, tree *files.Tree, more ...files.Mount) *files.View {
+func treeView(t *testing.T, tree *guestfiles.Tree, more ...files.Mount) *files.View {
 	t.Helper()
-	return openView(t, files.NewStore(files.Options{}), files.Limits{}, append(more, files.Mount{Guest: guestPath("/tool"), Tree: tree})...)
+	return openView(t, files.NewStore(nil), files.Limits{}, append(more, files.Mount{Guest: guestPath("/tool"), Tree: tree})...)
 }
 
 var treeFiles = map[string]string{"a.txt": "first", "d/b.txt": "second", "d/e/c": "", "long": strings.Repeat("x", 5000)}
@@ -47,7 +48,7 @@ func TestTreeIsLikeAReadOnlyDirectory(t *testing.T) {
 	}
 	w := newWorld(t, lines...)
 	project := w.open(manifests.AccessRead)
-	tool := treeView(t, must(files.NewTree(mapFS(treeFiles))))
+	tool := treeView(t, must(guestfiles.NewTree(mapFS(treeFiles))))
 
 	names := []string{
 		".", "a.txt", "a.txt/", "a.txt/.", "a.txt/..", "a.txt/x", "d", "d/", "d/.", "./d//b.txt", "d/e/c", "d/e/../b.txt", "d/../a.txt",
@@ -57,24 +58,30 @@ func TestTreeIsLikeAReadOnlyDirectory(t *testing.T) {
 		"stat":     func(d *files.Dir, name string) (any, error) { info, err := d.Stat(name, true); return seen(info), err },
 		"lstat":    func(d *files.Dir, name string) (any, error) { info, err := d.Stat(name, false); return seen(info), err },
 		"readlink": func(d *files.Dir, name string) (any, error) { return d.Readlink(name) },
-		"read":     func(d *files.Dir, name string) (any, error) { return opened(d, name, files.OpenOptions{Read: true}) },
-		"no read":  func(d *files.Dir, name string) (any, error) { return opened(d, name, files.OpenOptions{}) },
+		"read": func(d *files.Dir, name string) (any, error) {
+			return opened(d, name, guestfiles.OpenOptions{Read: true})
+		},
+		"no read": func(d *files.Dir, name string) (any, error) { return opened(d, name, guestfiles.OpenOptions{}) },
 		"directory": func(d *files.Dir, name string) (any, error) {
-			return opened(d, name, files.OpenOptions{Directory: true})
+			return opened(d, name, guestfiles.OpenOptions{Directory: true})
 		},
 		"no follow": func(d *files.Dir, name string) (any, error) {
-			return opened(d, name, files.OpenOptions{Read: true, NoFollow: true})
+			return opened(d, name, guestfiles.OpenOptions{Read: true, NoFollow: true})
 		},
 		"write": func(d *files.Dir, name string) (any, error) {
-			return opened(d, name, files.OpenOptions{Read: true, Write: true})
+			return opened(d, name, guestfiles.OpenOptions{Read: true, Write: true})
 		},
-		"append": func(d *files.Dir, name string) (any, error) { return opened(d, name, files.OpenOptions{Append: true}) },
-		"create": func(d *files.Dir, name string) (any, error) { return opened(d, name, files.OpenOptions{Create: true}) },
+		"append": func(d *files.Dir, name string) (any, error) {
+			return opened(d, name, guestfiles.OpenOptions{Append: true})
+		},
+		"create": func(d *files.Dir, name string) (any, error) {
+			return opened(d, name, guestfiles.OpenOptions{Create: true})
+		},
 		"exclusive": func(d *files.Dir, name string) (any, error) {
-			return opened(d, name, files.OpenOptions{Create: true, Exclusive: true})
+			return opened(d, name, guestfiles.OpenOptions{Create: true, Exclusive: true})
 		},
 		"truncate": func(d *files.Dir, name string) (any, error) {
-			return opened(d, name, files.OpenOptions{Truncate: true})
+			return opened(d, name, guestfiles.OpenOptions{Truncate: true})
 		},
 		"mkdir":     func(d *files.Dir, name string) (any, error) { return nil, d.Mkdir(name) },
 		"rmdir":     func(d *files.Dir, name string) (any, error) { return nil, d.RemoveDir(name) },
@@ -94,7 +101,7 @@ func TestTreeIsLikeAReadOnlyDirectory(t *testing.T) {
 	for from, in := range map[string]func(d *files.Dir) *files.Dir{
 		"mount": func(d *files.Dir) *files.Dir { return d },
 		"below": func(d *files.Dir) *files.Dir {
-			_, below, err := d.Open("d", files.OpenOptions{Directory: true})
+			_, below, err := d.Open("d", guestfiles.OpenOptions{Directory: true})
 			require.NoError(t, err)
 			return below
 		},
@@ -127,7 +134,7 @@ func TestTreeIsLikeAReadOnlyDirectory(t *testing.T) {
 
 // seen is a description without what differs between directories: times and inode numbers, and a
 // size of directories that the host's file system chooses.
-func seen(info files.Info) files.Info {
+func seen(info guestfiles.Info) guestfiles.Info {
 	info.Inode, info.Links = 0, 0
 	info.Accessed, info.Modified, info.Changed = time.Time{}, time.Time{}, time.Time{}
 	if info.Kind == fs.ModeDir {
@@ -137,7 +144,7 @@ func seen(info files.Info) files.Info {
 }
 
 // opened opens a path and tells what can be done with it.
-func opened(d *files.Dir, name string, o files.OpenOptions) (any, error) {
+func opened(d *files.Dir, name string, o guestfiles.OpenOptions) (any, error) {
 	f, dir, err := d.Open(name, o)
 	switch {
 	case err != nil:
@@ -196,7 +203,7 @@ func entriesOf(d *files.Dir) (any, error) {
 }
 
 func openedList(d *files.Dir, name string) (any, error) {
-	_, dir, err := d.Open(name, files.OpenOptions{Directory: true})
+	_, dir, err := d.Open(name, guestfiles.OpenOptions{Directory: true})
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +228,7 @@ func denied(err error) bool {
 // TestTreeNumbersFilesApart: each file of a view has an inode number of its own, which is the same in every call.
 func TestTreeNumbersFilesApart(t *testing.T) {
 	w := newWorld(t, "f = x")
-	tree := must(files.NewTree(mapFS(treeFiles)))
+	tree := must(guestfiles.NewTree(mapFS(treeFiles)))
 	numbers := func() map[string]uint64 {
 		view := treeView(t, tree, w.mount(manifests.AccessRead), files.Mount{Guest: guestPath("/more/of"), Tree: tree})
 		root, found := preopen(t, view, "/"), map[string]uint64{}
@@ -260,7 +267,7 @@ func TestTreeReadsWhatItWasMadeOf(t *testing.T) {
 			}
 			contents[path.Join(dir, fmt.Sprint("f", random.IntN(9)))] = strings.Repeat("y", random.IntN(300))
 		}
-		tool := preopen(t, treeView(t, must(files.NewTree(mapFS(contents)))), "/tool")
+		tool := preopen(t, treeView(t, must(guestfiles.NewTree(mapFS(contents)))), "/tool")
 		found := map[string]string{}
 		var walk func(d *files.Dir, at string)
 		walk = func(d *files.Dir, at string) {
@@ -269,7 +276,7 @@ func TestTreeReadsWhatItWasMadeOf(t *testing.T) {
 					found[path.Join(at, entry.Name)] = must(read(d, entry.Name))
 					continue
 				}
-				_, below, err := d.Open(entry.Name, files.OpenOptions{})
+				_, below, err := d.Open(entry.Name, guestfiles.OpenOptions{})
 				require.NoError(t, err)
 				walk(below, path.Join(at, entry.Name))
 				require.NoError(t, below.Close())
@@ -285,95 +292,18 @@ func TestTreeIsACopy(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.txt")
 	require.NoError(t, os.WriteFile(file, []byte("before"), 0o600))
-	tree := must(files.NewTree(os.DirFS(dir)))
+	tree := must(guestfiles.NewTree(os.DirFS(dir)))
 	digest := tree.Digest()
 	require.NoError(t, os.WriteFile(file, []byte("after!"), 0o600))
 	assert.Equal(t, "before", must(read(preopen(t, treeView(t, tree), "/tool"), "a.txt")))
 	assert.Equal(t, digest, tree.Digest())
-	again := must(files.NewTree(os.DirFS(dir)))
+	again := must(guestfiles.NewTree(os.DirFS(dir)))
 	assert.Equal(t, "after!", must(read(preopen(t, treeView(t, again), "/tool"), "a.txt")), "control: it did change")
 	assert.NotEqual(t, digest, again.Digest())
 }
 
-// TestTreeDigest: trees that guests can tell apart have different digests, and no others.
-func TestTreeDigest(t *testing.T) {
-	seen := map[[32]byte]string{}
-	for name, contents := range map[string]map[string]string{
-		"none": {}, "a file": {"a": ""}, "another name": {"b": ""}, "content": {"a": "b"}, "two": {"a": "", "b": ""}, "below": {"a/b": ""},
-		"joined": {"ab": ""}, "content that looks like a name": {"a": "f\x01\x00\x00\x00\x00\x00\x00\x00b"}, "two below": {"a/b": "", "a/c": ""}, "two beside": {"a/b": "", "c": ""},
-	} {
-		digest := must(files.NewTree(mapFS(contents))).Digest()
-		assert.Empty(t, seen[digest], name)
-		seen[digest] = name
-	}
-	later := mapFS(treeFiles)
-	for _, file := range later {
-		file.ModTime, file.Mode = time.Unix(1, 0), 0o755
-	}
-	assert.Equal(t, must(files.NewTree(mapFS(treeFiles))).Digest(), must(files.NewTree(later)).Digest(), "guests see neither times nor modes")
-}
-
-// TestTreeIsBounded: what cannot be kept, or be opened by a guest, is refused when the tree is made,
-// with the name of the file.
-func TestTreeIsBounded(t *testing.T) {
-	many, wide, deep := fstest.MapFS{}, fstest.MapFS{}, ""
-	for i := range files.MaxTreeNames {
-		many[fmt.Sprintf("d%d/%d", i%3, i)] = &fstest.MapFile{}
-	}
-	for i := range 10_001 {
-		wide[fmt.Sprintf("wide/%d", i)] = &fstest.MapFile{}
-	}
-	for range 66 {
-		deep = path.Join(deep, "d")
-	}
-	large := make([]byte, files.MaxTreeBytes/2+1)
-	for name, test := range map[string]struct {
-		fsys fs.FS
-		want string
-	}{
-		"names":    {many, "more than 20000"},
-		"a list":   {wide, "wide holds more than 10000 names"},
-		"depth":    {fstest.MapFS{deep: {}}, "deeper than 64 directories"},
-		"bytes":    {fstest.MapFS{"one": {Data: large}, "two": {Data: large}}, "with two they are longer"},
-		"a lie":    {lying{fstest.MapFS{"f": {Data: append(large, large...)}}}, "with f they are longer"},
-		"a pipe":   {fstest.MapFS{"p": {Mode: fs.ModeNamedPipe}}, "p is neither a regular file"},
-		"a link":   {fstest.MapFS{"l": {Mode: fs.ModeSymlink, Data: []byte("x")}}, "l is neither a regular file"},
-		"a NUL":    {fstest.MapFS{"a\x00b": {}}, "cannot be used in a guest's path"},
-		"too long": {fstest.MapFS{strings.Repeat("n", 256): {}}, "cannot be used in a guest's path"},
-		"nothing":  {os.DirFS(filepath.Join(t.TempDir(), "none")), "no such file"},
-	} {
-		_, err := files.NewTree(test.fsys)
-		require.ErrorIs(t, err, files.ErrTree, name)
-		assert.ErrorContains(t, err, test.want, name)
-	}
-	_, err := files.NewTree(fstest.MapFS{"one": {Data: large[1:]}, "two": {Data: large[1:]}})
-	assert.NoError(t, err, "control: as much as is allowed")
-}
-
-// lying is a file system whose files say that they are empty.
-type lying struct{ fs.FS }
-
-type lyingFile struct{ fs.File }
-
-type lyingInfo struct{ fs.FileInfo }
-
-func (l lying) Open(name string) (fs.File, error) {
-	f, err := l.FS.Open(name)
-	if dir, ok := f.(fs.ReadDirFile); ok {
-		return dir, err
-	}
-	return lyingFile{f}, err
-}
-
-func (f lyingFile) Stat() (fs.FileInfo, error) {
-	info, err := f.File.Stat()
-	return lyingInfo{info}, err
-}
-
-func (lyingInfo) Size() int64 { return 0 }
-
 func TestTreeHasNoHost(t *testing.T) {
-	tree := must(files.NewTree(fstest.MapFS{}))
+	tree := must(guestfiles.NewTree(fstest.MapFS{}))
 	w := newWorld(t)
 	for name, m := range map[string]files.Mount{
 		"a host directory": {Guest: guestPath("/tool"), Tree: tree, Host: template(t, w.project)},
@@ -382,22 +312,22 @@ func TestTreeHasNoHost(t *testing.T) {
 		"no path":          {Tree: tree},
 		"an overlap":       {Guest: guestPath("/project/tool"), Tree: tree},
 	} {
-		_, err := openIn(context.Background(), files.NewStore(files.Options{}), []files.Mount{w.mount(manifests.AccessRead), m}, nil, files.Limits{})
+		_, err := openIn(context.Background(), files.NewStore(nil), []files.Mount{w.mount(manifests.AccessRead), m}, nil, files.Limits{})
 		assert.ErrorIs(t, err, errno.Invalid, name)
 	}
 }
 
 // TestTreesOpenFilesCount: an open file of a tree counts as any other.
 func TestTreesOpenFilesCount(t *testing.T) {
-	view := openView(t, files.NewStore(files.Options{}), files.Limits{OpenFiles: 2}, files.Mount{Guest: guestPath("/tool"), Tree: must(files.NewTree(mapFS(treeFiles)))})
+	view := openView(t, files.NewStore(nil), files.Limits{OpenFiles: 2}, files.Mount{Guest: guestPath("/tool"), Tree: must(guestfiles.NewTree(mapFS(treeFiles)))})
 	tool := preopen(t, view, "/tool")
-	f, _, err := tool.Open("a.txt", files.OpenOptions{Read: true})
+	f, _, err := tool.Open("a.txt", guestfiles.OpenOptions{Read: true})
 	require.NoError(t, err)
-	_, _, err = tool.Open("d", files.OpenOptions{})
+	_, _, err = tool.Open("d", guestfiles.OpenOptions{})
 	require.NoError(t, err)
-	_, _, err = tool.Open("d", files.OpenOptions{})
+	_, _, err = tool.Open("d", guestfiles.OpenOptions{})
 	assert.ErrorIs(t, err, errno.TooManyOpen)
 	require.NoError(t, f.Close())
-	_, _, err = tool.Open("d", files.OpenOptions{})
+	_, _, err = tool.Open("d", guestfiles.OpenOptions{})
 	assert.NoError(t, err)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -61,10 +62,10 @@ type handle interface{ Close() error }
 // mount is an opened [Mount].
 type mount struct {
 	guest              string
-	root               *os.Root // nil while the directory is missing, and for a tree
-	tree               *Tree    // nil for a host directory
-	inode              uint64   // of its directory, or of the tree's root; those of the tree's other files follow
-	outlined           bool     // the directory is that of a call, and there is none
+	root               *os.Root         // nil while the directory is missing, and for a tree
+	tree               *guestfiles.Tree // nil for a host directory
+	inode              uint64           // of its directory, or of the tree's root; those of the tree's other files follow
+	outlined           bool             // the directory is that of a call, and there is none
 	writable           bool
 	quota              manifests.Quota
 	requested, granted manifests.Access
@@ -96,7 +97,7 @@ func (v *View) preopen() {
 	for _, m := range v.mounts {
 		dir := &Dir{view: v, mount: m, root: m.root, guest: m.guest, rel: ".", preopened: true}
 		if m.tree != nil {
-			dir.node = m.tree.root
+			dir.node = m.tree.Root()
 		}
 		v.preopens = append(v.preopens, Preopen{m.guest, dir})
 	}
@@ -238,17 +239,18 @@ func (v *View) nextInode() uint64 {
 }
 
 // describe converts the host's description of a file to the guest's.
-func (v *View) describe(info os.FileInfo) Info {
+func (v *View) describe(info os.FileInfo) guestfiles.Info {
 	d := detailsOf(info)
-	return Info{
+	return guestfiles.Info{
 		Kind: info.Mode().Type(), Size: info.Size(), Inode: v.inode(info), Links: max(1, d.links),
 		Accessed: d.accessed, Modified: info.ModTime(), Changed: d.changed,
 	}
 }
 
-func (v *View) describeVirtual(guest string) Info {
+func (v *View) describeVirtual(guest string) guestfiles.Info {
 	epoch := time.Unix(0, 0)
-	return Info{Kind: os.ModeDir, Inode: v.virtualInode(guest), Links: 1, Accessed: epoch, Modified: epoch, Changed: epoch}
+	return guestfiles.Info{Kind: os.ModeDir, Inode: v.virtualInode(guest), Links: 1, Accessed: epoch, Modified: epoch,
+		Changed: epoch}
 }
 
 // mountAt returns the mount with exactly this guest path, or nil.

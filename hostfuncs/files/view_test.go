@@ -17,6 +17,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -30,7 +31,7 @@ func tenants(t *testing.T) (base string, mount func(access manifests.Access) fil
 }
 
 func openTenant(m files.Mount, values map[string]string) (*files.View, error) {
-	return openIn(context.Background(), files.NewStore(files.Options{}), []files.Mount{m}, values, files.Limits{})
+	return openIn(context.Background(), files.NewStore(nil), []files.Mount{m}, values, files.Limits{})
 }
 
 func TestContextValueChoosesTheDirectory(t *testing.T) {
@@ -104,7 +105,7 @@ func TestPlaceholderDirectoriesAreMade(t *testing.T) {
 		require.ErrorIs(t, errOf(d.Stat("notes.txt", true)), errno.NotExist)
 		require.ErrorIs(t, errOf(d.Stat("a/..", true)), errno.NotExist)
 		require.ErrorIs(t, errOf(d.Stat("../other", true)), errno.Denied)
-		_, _, err = d.Open("notes.txt", files.OpenOptions{Read: true})
+		_, _, err = d.Open("notes.txt", guestfiles.OpenOptions{Read: true})
 		require.ErrorIs(t, err, errno.NotExist)
 	}
 	require.NoDirExists(t, filepath.Join(base, "new"))
@@ -169,11 +170,11 @@ func TestUnfitMountsAreErrors(t *testing.T) {
 		"no host":       {{Guest: guestPath("/a"), Access: manifests.AccessRead}},
 	}
 	for name, mounts := range unfit {
-		assert.ErrorIs(t, errOf(openIn(context.Background(), files.NewStore(files.Options{}), mounts, nil, files.Limits{})), errno.Invalid, name)
+		assert.ErrorIs(t, errOf(openIn(context.Background(), files.NewStore(nil), mounts, nil, files.Limits{})), errno.Invalid, name)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	assert.ErrorIs(t, errOf(openIn(ctx, files.NewStore(files.Options{}), []files.Mount{good}, nil, files.Limits{})), context.Canceled)
+	assert.ErrorIs(t, errOf(openIn(ctx, files.NewStore(nil), []files.Mount{good}, nil, files.Limits{})), context.Canceled)
 }
 
 func TestVirtualRootShowsTheMounts(t *testing.T) {
@@ -182,7 +183,7 @@ func TestVirtualRootShowsTheMounts(t *testing.T) {
 		{Guest: guestPath("/out"), Host: template(t, w.path("out")), Access: manifests.AccessReadWrite},
 		{Guest: guestPath("/data/deep/in"), Host: template(t, w.path("in")), Access: manifests.AccessRead},
 	}
-	view := openView(t, files.NewStore(files.Options{}), files.Limits{}, mounts...)
+	view := openView(t, files.NewStore(nil), files.Limits{}, mounts...)
 	var paths []string
 	for _, p := range view.Preopens() {
 		paths = append(paths, p.Path)
@@ -219,7 +220,7 @@ func TestVirtualRootDoesNotChange(t *testing.T) {
 	w := newWorld(t, "f = text")
 	m := w.mount(manifests.AccessReadWrite)
 	m.Guest = guestPath("/a/b")
-	view := openView(t, files.NewStore(files.Options{}), files.Limits{}, m)
+	view := openView(t, files.NewStore(nil), files.Limits{}, m)
 	root := preopen(t, view, "/")
 	past := time.Unix(1, 0)
 	for name, err := range map[string]error{
@@ -240,7 +241,7 @@ func TestMountAtRoot(t *testing.T) {
 	w := newWorld(t, "etc/passwd = guest's own")
 	m := w.mount(manifests.AccessRead)
 	m.Guest = guestPath("/")
-	view := openView(t, files.NewStore(files.Options{}), files.Limits{}, m)
+	view := openView(t, files.NewStore(nil), files.Limits{}, m)
 	require.Len(t, view.Preopens(), 1)
 	root := view.Preopens()[0].Dir
 	assert.Equal(t, "guest's own", must(read(root, "etc/passwd")))
@@ -252,7 +253,7 @@ func TestMountAtRoot(t *testing.T) {
 }
 
 func TestViewWithoutMounts(t *testing.T) {
-	view := openView(t, files.NewStore(files.Options{}), files.Limits{})
+	view := openView(t, files.NewStore(nil), files.Limits{})
 	root := preopen(t, view, "/")
 	assert.Empty(t, must(root.ReadDir()))
 	assert.ErrorIs(t, errOf(read(root, "etc/passwd")), errno.Denied)
@@ -260,12 +261,12 @@ func TestViewWithoutMounts(t *testing.T) {
 
 func TestClosedHandles(t *testing.T) {
 	w := newWorld(t, "f = text", "sub/")
-	store := files.NewStore(files.Options{})
+	store := files.NewStore(nil)
 	view := must(openIn(context.Background(), store, []files.Mount{w.mount(manifests.AccessReadWrite)}, nil, files.Limits{}))
 	d := preopen(t, view, "/project")
-	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
+	f := openFile(t, d, "f", guestfiles.OpenOptions{Read: true, Write: true})
 	sub := openDir(t, d, "sub")
-	kept := openFile(t, d, "f", files.OpenOptions{Read: true})
+	kept := openFile(t, d, "f", guestfiles.OpenOptions{Read: true})
 	require.NoError(t, f.Close())
 	require.NoError(t, sub.Close())
 	require.NoError(t, d.Close(), "a preopened directory can be closed")
@@ -294,7 +295,7 @@ func TestInodesAreTheViewsOwn(t *testing.T) {
 	assert.Equal(t, uint64(2), seen["f"], "the first that was seen after the mount")
 	assert.Equal(t, seen["f"], seen["h"])
 	assert.NotEqual(t, seen["f"], seen["g"])
-	f := openFile(t, d, "f", files.OpenOptions{Read: true})
+	f := openFile(t, d, "f", guestfiles.OpenOptions{Read: true})
 	require.NoError(t, d.Unlink("f"))
 	require.NoError(t, d.Unlink("h"))
 	info := must(f.Stat())
@@ -316,7 +317,7 @@ func TestInodesOfMountsAreTheSameInAllViews(t *testing.T) {
 	want := must(preopen(t, outline, "/").ReadDir())
 	assert.Empty(t, outline.Needs())
 	for _, first := range []string{"a", "c", "."} { // whatever is looked at first
-		view := must(openIn(t.Context(), files.NewStore(files.Options{}), mounts, map[string]string{"id": "new" + first}, files.Limits{}))
+		view := must(openIn(t.Context(), files.NewStore(nil), mounts, map[string]string{"id": "new" + first}, files.Limits{}))
 		defer view.Close()
 		root := preopen(t, view, "/")
 		_ = must(root.Stat(first, true))
@@ -337,7 +338,7 @@ func TestHostCallsAreCounted(t *testing.T) {
 	view := w.open(manifests.AccessReadWrite)
 	d := preopen(t, view, "/project")
 	assert.Zero(t, view.Journal.Count())
-	f := openFile(t, d, "f", files.OpenOptions{Read: true})
+	f := openFile(t, d, "f", guestfiles.OpenOptions{Read: true})
 	require.NoError(t, errOf(f.Read(make([]byte, 10))))
 	require.NoError(t, f.Close())
 	_ = d.Mkdir("f")
@@ -350,7 +351,7 @@ func TestHostCallsAreCounted(t *testing.T) {
 func TestUnknownHostErrorsStayWithTheOperator(t *testing.T) {
 	var log bytes.Buffer
 	w := newWorld(t, "f = text")
-	store := files.NewStore(files.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	store := files.NewStore(slog.New(slog.NewTextHandler(&log, nil)))
 	view := openView(t, store, files.Limits{}, w.mount(manifests.AccessReadWrite))
 	cause := &fs.PathError{Op: "openat", Path: w.path("f"), Err: io.ErrUnexpectedEOF}
 	for range 100 {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -70,7 +71,7 @@ func (w *world) mount(access manifests.Access) files.Mount {
 // open returns a view of the granted directory at /project.
 func (w *world) open(access manifests.Access) *files.View {
 	w.t.Helper()
-	return openView(w.t, files.NewStore(files.Options{}), files.Limits{}, w.mount(access))
+	return openView(w.t, files.NewStore(nil), files.Limits{}, w.mount(access))
 }
 
 func template(t *testing.T, text string) permission.HostTemplate {
@@ -134,7 +135,7 @@ func snapshot(t *testing.T, dir string) []string {
 
 // read opens a file and returns what is in it.
 func read(d *files.Dir, name string) (string, error) {
-	f, _, err := d.Open(name, files.OpenOptions{Read: true})
+	f, _, err := d.Open(name, guestfiles.OpenOptions{Read: true})
 	if err != nil {
 		return "", err
 	}
@@ -147,7 +148,7 @@ func read(d *files.Dir, name string) (string, error) {
 
 // write opens a file, as WASI programs create files, and writes a text to it.
 func write(d *files.Dir, name, text string) error {
-	f, _, err := d.Open(name, files.OpenOptions{Write: true, Create: true, Truncate: true})
+	f, _, err := d.Open(name, guestfiles.OpenOptions{Write: true, Create: true, Truncate: true})
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func write(d *files.Dir, name, text string) error {
 }
 
 // openFile opens what must be a file.
-func openFile(t *testing.T, d *files.Dir, name string, o files.OpenOptions) *files.File {
+func openFile(t *testing.T, d *files.Dir, name string, o guestfiles.OpenOptions) *files.File {
 	t.Helper()
 	f, dir, err := d.Open(name, o)
 	require.NoError(t, err)
@@ -171,7 +172,7 @@ func openFile(t *testing.T, d *files.Dir, name string, o files.OpenOptions) *fil
 // openDir opens what must be a directory.
 func openDir(t *testing.T, d *files.Dir, name string) *files.Dir {
 	t.Helper()
-	f, dir, err := d.Open(name, files.OpenOptions{Directory: true})
+	f, dir, err := d.Open(name, guestfiles.OpenOptions{Directory: true})
 	require.NoError(t, err)
 	require.Nil(t, f)
 	require.NotNil(t, dir)

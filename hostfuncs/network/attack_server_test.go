@@ -131,22 +131,22 @@ func TestAttackHeldAnswers(t *testing.T) {
 
 // TestUnsetLimits: limits that nobody set are defaults, neither none nor nothing.
 func TestUnsetLimits(t *testing.T) {
-	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) { endless(w, DefaultBytes+1<<20) })
+	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) { endless(w, defaultBytes+1<<20) })
 	session := granted(t, s, Limits{})
 	answer, err := get(t, session, s.at("127.0.0.1", "/"))
 	require.NoError(t, err)
-	assert.Len(t, answer.Body, DefaultBytes)
+	assert.Len(t, answer.Body, defaultBytes)
 	assert.True(t, answer.Truncated)
-	for range DefaultCalls - 1 {
+	for range defaultCalls - 1 {
 		require.NoError(t, errOf(get(t, session, s.at("127.0.0.1", "/"))))
 	}
 	_, err = get(t, session, s.at("127.0.0.1", "/"))
 	var failed *hostfuncs.Error
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "http_calls", failed.Limit)
-	assert.EqualValues(t, DefaultCalls, failed.Value)
-	assert.EqualValues(t, DefaultCalls+1, session.Journal.Count())
-	assert.Equal(t, "limit", session.Journal.HostCalls()[DefaultCalls].Status)
+	assert.EqualValues(t, defaultCalls, failed.Value)
+	assert.EqualValues(t, defaultCalls+1, session.Journal.Count())
+	assert.Equal(t, "limit", session.Journal.HostCalls()[defaultCalls].Status)
 }
 
 func TestBodyOfExactlyTheLimit(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 
 // The limits on requests.
 const (
-	DefaultCalls   = 20
-	DefaultBytes   = 8 << 20
+	defaultCalls   = 20
+	defaultBytes   = 8 << 20
 	defaultTimeout = 30 * time.Second
 	maxInFlight    = 10 // requests of a session that were sent and not yet received
 	maxRedirects   = 3  // followed for one request
@@ -99,10 +99,10 @@ type Session struct {
 // Open returns the session of one call.
 func (c *Client) Open(limits Limits) *Session {
 	if limits.Calls <= 0 {
-		limits.Calls = DefaultCalls
+		limits.Calls = defaultCalls
 	}
 	if limits.Bytes <= 0 {
-		limits.Bytes = DefaultBytes
+		limits.Bytes = defaultBytes
 	}
 	return &Session{
 		client: c, limits: limits, bytesLeft: int64(limits.Bytes),

@@ -188,8 +188,8 @@ func TestSizes(t *testing.T) {
 		{"a longer one", Session{}, maxRequest + 1, 0, statusLimit, `{"limit":"request_bytes","value":262144}`},
 		{"the longest body", Session{MaxBody: 100}, 100, 100, statusOK, ""},
 		{"a longer one", Session{MaxBody: 100}, 100, 101, statusLimit, `{"limit":"http_bytes","value":100}`},
-		{"the longest body by default", Session{}, 100, network.DefaultBytes, statusOK, ""},
-		{"a longer one", Session{}, 100, network.DefaultBytes + 1, statusLimit, fmt.Sprintf(`{"limit":"http_bytes","value":%d}`, network.DefaultBytes)},
+		{"the longest body by default", Session{}, 100, defaultBody, statusOK, ""},
+		{"a longer one", Session{}, 100, defaultBody + 1, statusLimit, fmt.Sprintf(`{"limit":"http_bytes","value":%d}`, defaultBody)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.session.Network = wire

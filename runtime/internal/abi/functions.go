@@ -148,7 +148,7 @@ type Session struct {
 	Stream  Speaker
 	// About returns what the guest may know about its call. It is called at most once.
 	About func() About
-	// MaxBody is the maximum size of a request's body. Zero or less means [network.DefaultBytes].
+	// MaxBody is the maximum size of a request's body. Zero or less means 8 MiB.
 	MaxBody manifests.Bytes
 	Work    *Work
 
@@ -194,9 +194,11 @@ type Speaker interface {
 	Emit(ctx context.Context, emission tool.Emission) error
 }
 
+const defaultBody = 8 << 20
+
 func (s *Session) maxBody() int64 {
 	if s.MaxBody <= 0 {
-		return network.DefaultBytes
+		return defaultBody
 	}
 	return int64(s.MaxBody)
 }

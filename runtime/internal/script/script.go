@@ -18,7 +18,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/modules"
@@ -29,9 +29,9 @@ import (
 // Script is what a script tool has in place of a module of its own. It is immutable.
 type Script struct {
 	Interpreter interpreter.Interpreter
-	Arguments   []string    // the interpreter's command line
-	Tree        *files.Tree // mounted at [Folder]
-	Bytes       int64       // of the tree
+	Arguments   []string         // the interpreter's command line
+	Tree        *guestfiles.Tree // mounted at [Folder]
+	Bytes       int64            // of the tree
 	// Digest is of the files, the command line and the interpreter.
 	Digest engine.Digest
 	folder interpreter.Folder
@@ -69,7 +69,7 @@ func Read(m *manifests.Manifest, folder interpreter.Folder) (*Script, error) {
 	}
 	content, err := zip.NewReader(bytes.NewReader(b.bytes.Bytes()), int64(b.bytes.Len()))
 	if err == nil {
-		s.Tree, err = files.NewTree(content)
+		s.Tree, err = guestfiles.NewTree(content)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Module.Path, err)
@@ -154,12 +154,12 @@ func (b *bundle) add(name string, size int64, from io.Reader) error {
 	switch {
 	case strings.Contains(name, `\`): // which the archive would read as a slash
 		return fmt.Errorf("the name of %q cannot be used in a guest's path", clipName(name))
-	case len(b.written) == files.MaxTreeNames:
+	case len(b.written) == guestfiles.MaxTreeNames:
 		return fmt.Errorf("with %s, there are more than %d files; leave out what the tool does not need", name,
-			files.MaxTreeNames)
+			guestfiles.MaxTreeNames)
 	}
 	b.written[name] = true
-	left := files.MaxTreeBytes - b.read
+	left := guestfiles.MaxTreeBytes - b.read
 	if size > left {
 		return tooLong(name)
 	}
@@ -179,7 +179,8 @@ func (b *bundle) add(name string, size int64, from io.Reader) error {
 const spareBytes = 1 << 20
 
 func tooLong(name string) error {
-	return fmt.Errorf("with %s, the script and its packages are longer than %d bytes", clipName(name), files.MaxTreeBytes)
+	return fmt.Errorf("with %s, the script and its packages are longer than %d bytes", clipName(name),
+		guestfiles.MaxTreeBytes)
 }
 
 // file adds a file from the manifest's folder.
@@ -243,7 +244,7 @@ func (b *bundle) wheel(root *os.Root, name string, language modules.Language) er
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer file.Close()
-	if info.Size() > files.MaxTreeBytes-b.read {
+	if info.Size() > guestfiles.MaxTreeBytes-b.read {
 		return tooLong(name)
 	}
 	archive, err := zip.NewReader(file, info.Size())

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 )
 
 var descriptorFunctions = []function{
@@ -121,7 +121,7 @@ func filestat(c *call) (Errno, error) {
 	if errno != Success {
 		return errno, nil
 	}
-	var info files.Info
+	var info guestfiles.Info
 	var err error
 	switch {
 	case d.file != nil:
@@ -136,7 +136,7 @@ func filestat(c *call) (Errno, error) {
 }
 
 // putFilestat writes a filestat. Device numbers are 0, to hide those of the host.
-func (c *call) putFilestat(pointer uint32, info files.Info) Errno {
+func (c *call) putFilestat(pointer uint32, info guestfiles.Info) Errno {
 	size := uint32(64)
 	if c.draft {
 		size = 56 // the number of links takes the room of padding

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/permission"
 )
 
 // withDevices returns a guest with devices in the preopened folder /own, whose host function returns what it was given.
 func withDevices(t testing.TB, s *System) (*guest, *[]string) {
 	t.Helper()
-	tree, err := files.NewTree(fstest.MapFS{"host": {Data: []byte("hidden")}, "other": {Data: []byte("a file")}})
+	tree, err := guestfiles.NewTree(fstest.MapFS{"host": {Data: []byte("hidden")}, "other": {Data: []byte("a file")}})
 	require.NoError(t, err)
 	guestPath, err := permission.ParseGuestPath("/own")
 	require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 )
 
 var pathFunctions = []function{
@@ -103,7 +104,7 @@ func open(c *call) (Errno, error) {
 	if flags&openDirectory != 0 && flags&openCreate != 0 {
 		return EINVAL, nil
 	}
-	options := files.OpenOptions{
+	options := guestfiles.OpenOptions{
 		Read:      rights&rightFDRead != 0,
 		Write:     rights&rightFDWrite != 0,
 		Append:    fdflags&flagAppend != 0,

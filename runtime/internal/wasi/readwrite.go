@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 )
 
 var readWriteFunctions = []function{
@@ -202,7 +203,7 @@ func readdir(c *call) (Errno, error) {
 }
 
 // list returns a directory's entries, preceded by "." and ".." as WASI requires.
-func list(dir *files.Dir) ([]files.Entry, error) {
+func list(dir *files.Dir) ([]guestfiles.Entry, error) {
 	info, err := dir.Stat(".", true)
 	if err != nil {
 		return nil, err
@@ -211,7 +212,7 @@ func list(dir *files.Dir) ([]files.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	dots := []files.Entry{
+	dots := []guestfiles.Entry{
 		{Name: ".", Kind: fs.ModeDir, Inode: info.Inode},
 		// The parent may be outside what the guest can see, so its inode number is 0.
 		{Name: "..", Kind: fs.ModeDir},
@@ -220,7 +221,7 @@ func list(dir *files.Dir) ([]files.Entry, error) {
 }
 
 // putDirent writes as much of an entry as fits and returns how many bytes it wrote.
-func putDirent(buffer []byte, next uint64, entry files.Entry) int {
+func putDirent(buffer []byte, next uint64, entry guestfiles.Entry) int {
 	var header [direntSize]byte
 	binary.LittleEndian.PutUint64(header[:], next)
 	binary.LittleEndian.PutUint64(header[8:], entry.Inode)

@@ -2,6 +2,7 @@ package wasi
 
 import (
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 )
 
 // A program that is started without a call (System.Starting) gets the same answers as in each call
@@ -44,7 +45,7 @@ type Start struct {
 	files       *files.View
 	descriptors []*descriptor // by number; nil if closed
 	listed      int           // the number of the descriptor that was listed last, or 0
-	listing     []files.Entry
+	listing     []guestfiles.Entry
 	changed     bool // false if the descriptors are as each call finds them
 }
 

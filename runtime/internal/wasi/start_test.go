@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
@@ -46,7 +47,7 @@ func treeAt(t testing.TB, guest string) files.Mount {
 	t.Helper()
 	at, err := permission.ParseGuestPath(guest)
 	require.NoError(t, err)
-	tree, err := files.NewTree(fstest.MapFS{"a.txt": {Data: []byte("constant content")}, "d/b.txt": {Data: []byte("below")}, "d/e/c": {}})
+	tree, err := guestfiles.NewTree(fstest.MapFS{"a.txt": {Data: []byte("constant content")}, "d/b.txt": {Data: []byte("below")}, "d/e/c": {}})
 	require.NoError(t, err)
 	return files.Mount{Guest: at, Tree: tree}
 }

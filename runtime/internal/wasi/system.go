@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/journal"
 )
 
@@ -49,7 +50,7 @@ type System struct {
 	call        call          // the current call
 	done        int           // work done since the deadline was last checked; see maxPiece
 	listed      *descriptor   // the directory of listing; may be nil
-	listing     []files.Entry
+	listing     []guestfiles.Entry
 	inside      inside
 }
 

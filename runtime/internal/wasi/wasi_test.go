@@ -115,7 +115,7 @@ func viewOf(t testing.TB, mounts []files.Mount, values map[string]string, limits
 	t.Helper()
 	outline, err := files.NewOutline(mounts, limits)
 	require.NoError(t, err)
-	view, err := files.NewStore(files.Options{}).Open(t.Context(), outline, values)
+	view, err := files.NewStore(nil).Open(t.Context(), outline, values)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, view.Close()) })
 	return view

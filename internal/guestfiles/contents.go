@@ -1,4 +1,4 @@
-package files
+package guestfiles
 
 import (
 	"crypto/sha256"
@@ -74,9 +74,9 @@ func (c *Contents) Release(t *Tree) {
 }
 
 // all yields the node and all below it, in a fixed order.
-func (n *node) all(yield func(*node) bool) { n.each(yield) }
+func (n *Node) all(yield func(*Node) bool) { n.each(yield) }
 
-func (n *node) each(yield func(*node) bool) bool {
+func (n *Node) each(yield func(*Node) bool) bool {
 	if !yield(n) {
 		return false
 	}

@@ -1,4 +1,4 @@
-package files
+package guestfiles
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // The bounds of a [Tree]. It stays in memory for as long as a tool has it.
@@ -24,31 +25,34 @@ const (
 	maxTreeDepth = 64
 )
 
-// errTree means that files cannot be made into a [Tree].
-var errTree = errors.New("the files cannot be kept in memory")
+// ErrTree means that files cannot be made into a [Tree].
+var ErrTree = errors.New("the files cannot be kept in memory")
+
+// shown returns a path in a form that is safe to display.
+func shown(name string) string { return tool.Shown(name, 512) }
 
 const tooLong = "with %s they are longer than %d bytes; leave out what the tool does not need"
 
 func unfit(format string, values ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{errTree}, values...)...)
+	return fmt.Errorf("%w: "+format, append([]any{ErrTree}, values...)...)
 }
 
 // Tree is files that are the same in all calls: a copy in memory, which nothing can change. All calls share it, and
 // tools may. It has only regular files and directories, whose times are the Unix epoch. It is safe for concurrent use.
 type Tree struct {
-	root   *node
+	root   *Node
 	names  uint64 // how many nodes there are
 	digest [sha256.Size]byte
 }
 
-// node is a file or directory of a tree.
-type node struct {
+// Node is a file or directory of a [Tree].
+type Node struct {
 	name     string
 	number   uint64 // in the tree, counted from 0
 	isDir    bool
 	content  []byte
 	shared   *shared // the content, once the tree is held
-	children []*node // sorted by name
+	children []*Node // sorted by name
 }
 
 // NewTree copies all files below the root of fsys. It fails if there is anything but regular files and directories, a
@@ -64,6 +68,12 @@ func NewTree(fsys fs.FS) (*Tree, error) {
 	return t, nil
 }
 
+// Root returns the directory that holds all others.
+func (t *Tree) Root() *Node { return t.root }
+
+// Names returns how many files and directories there are, with the root.
+func (t *Tree) Names() uint64 { return t.names }
+
 // Digest identifies the names and contents of all files: trees that guests can tell apart have different digests.
 func (t *Tree) Digest() [sha256.Size]byte { return t.digest }
 
@@ -75,11 +85,11 @@ type treeBuilder struct {
 	sum   hash.Hash
 }
 
-func (b *treeBuilder) add(name string, isDir bool) (*node, error) {
+func (b *treeBuilder) add(name string, isDir bool) (*Node, error) {
 	if b.tree.names == MaxTreeNames {
 		return nil, unfit("there are more than %d of them; leave out what the tool does not need", MaxTreeNames)
 	}
-	n := &node{name: name, number: b.tree.names, isDir: isDir}
+	n := &Node{name: name, number: b.tree.names, isDir: isDir}
 	b.tree.names++
 	return n, nil
 }
@@ -92,7 +102,7 @@ func (b *treeBuilder) write(kind byte, name string, content []byte) {
 	b.sum.Write(content)
 }
 
-func (b *treeBuilder) directory(name, at string, depth int) (*node, error) {
+func (b *treeBuilder) directory(name, at string, depth int) (*Node, error) {
 	if depth > maxTreeDepth {
 		return nil, unfit("%s is deeper than %d directories", shown(at), maxTreeDepth)
 	}
@@ -104,8 +114,8 @@ func (b *treeBuilder) directory(name, at string, depth int) (*node, error) {
 	if err != nil {
 		return nil, unfit("%w", err)
 	}
-	if len(entries) > maxEntries {
-		return nil, unfit("%s holds more than %d names, which is as many as a guest can list", shown(at), maxEntries)
+	if len(entries) > MaxEntries {
+		return nil, unfit("%s holds more than %d names, which is as many as a guest can list", shown(at), MaxEntries)
 	}
 	b.write('d', at, binary.LittleEndian.AppendUint64(nil, uint64(len(entries))))
 	// Not every file system sorts, or sorts by byte.
@@ -123,9 +133,9 @@ func (b *treeBuilder) directory(name, at string, depth int) (*node, error) {
 	return dir, nil
 }
 
-func (b *treeBuilder) entry(entry fs.DirEntry, at string, depth int) (*node, error) {
+func (b *treeBuilder) entry(entry fs.DirEntry, at string, depth int) (*Node, error) {
 	name := entry.Name()
-	if err := checkPath(name); err != nil || strings.Contains(name, "/") || isDots(name) || name == ".." {
+	if err := CheckPath(name); err != nil || strings.Contains(name, "/") || name == "." || name == ".." {
 		return nil, unfit("the name of %s cannot be used in a guest's path", shown(at))
 	}
 	switch entry.Type() {
@@ -137,7 +147,7 @@ func (b *treeBuilder) entry(entry fs.DirEntry, at string, depth int) (*node, err
 	return nil, unfit("%s is neither a regular file nor a directory", shown(at))
 }
 
-func (b *treeBuilder) file(name, at string) (*node, error) {
+func (b *treeBuilder) file(name, at string) (*Node, error) {
 	n, err := b.add(name, false)
 	if err != nil {
 		return nil, err
@@ -174,19 +184,19 @@ func (b *treeBuilder) file(name, at string) (*node, error) {
 }
 
 // child returns the node with a name in a directory, or nil.
-func (n *node) child(name string) *node {
+func (n *Node) child(name string) *Node {
 	at, found := slices.BinarySearchFunc(n.children, name,
-		func(child *node, name string) int { return strings.Compare(child.name, name) })
+		func(child *Node, name string) int { return strings.Compare(child.name, name) })
 	if !found {
 		return nil
 	}
 	return n.children[at]
 }
 
-// walk follows a path that guests wrote, which must have been checked. It never leaves the directory that it starts in.
-// The error is a sentinel of this package; [errno.Denied] means that the path leaves.
-func (n *node) walk(name string) (*node, error) {
-	way := []*node{n}
+// Walk follows a path that guests wrote, which [CheckPath] must have accepted. It never leaves the directory that it
+// starts in. The error is an [errno.Errno]; [errno.Denied] means that the path leaves.
+func (n *Node) Walk(name string) (*Node, error) {
+	way := []*Node{n}
 	for element := range strings.SplitSeq(name, "/") {
 		at := way[len(way)-1]
 		switch {
@@ -210,43 +220,34 @@ func (n *node) walk(name string) (*node, error) {
 	return way[len(way)-1], nil
 }
 
-// inTree finds where the path of a place in a tree leads. A change, which will be refused, may name anything.
-func (p place) inTree(changes bool) (place, error) {
-	found, err := p.node.walk(p.path)
-	p.node = found
-	switch {
-	case err == nil || changes:
-		return p, nil
-	case errors.Is(err, errno.Denied):
-		return place{}, p.deny(ruleLeaves)
-	}
-	return place{}, p.err(err)
-}
+// IsDir reports whether the node is a directory.
+func (n *Node) IsDir() bool { return n.isDir }
 
-// describe returns the description of a node. Its inode numbers lie in a range that the view gives to the mount.
-func (n *node) describe(m *mount) Info {
+// Info describes the node. The root of its tree has the inode number first, and the others have those that follow.
+func (n *Node) Info(first uint64) Info {
 	epoch := time.Unix(0, 0)
-	return Info{Kind: n.kind(), Size: int64(len(n.content)), Inode: m.inode + n.number, Links: 1, Accessed: epoch,
+	return Info{Kind: n.kind(), Size: int64(len(n.content)), Inode: first + n.number, Links: 1, Accessed: epoch,
 		Modified: epoch, Changed: epoch}
 }
 
-func (n *node) kind() fs.FileMode {
+func (n *Node) kind() fs.FileMode {
 	if n.isDir {
 		return fs.ModeDir
 	}
 	return 0
 }
 
-func (n *node) entries(m *mount) []Entry {
+// Entries lists a directory. Inode numbers are as in [Node.Info].
+func (n *Node) Entries(first uint64) []Entry {
 	entries := make([]Entry, 0, len(n.children))
 	for _, child := range n.children {
-		entries = append(entries, Entry{child.name, child.kind(), m.inode + child.number})
+		entries = append(entries, Entry{child.name, child.kind(), first + child.number})
 	}
 	return entries
 }
 
-// readAt reads like io.ReaderAt. The offset is not negative.
-func (n *node) readAt(p []byte, offset int64) (int, error) {
+// ReadAt reads like [io.ReaderAt]. The offset is not negative.
+func (n *Node) ReadAt(p []byte, offset int64) (int, error) {
 	if offset >= int64(len(n.content)) {
 		if len(p) == 0 {
 			return 0, nil
@@ -258,22 +259,4 @@ func (n *node) readAt(p []byte, offset int64) (int, error) {
 		return read, io.EOF
 	}
 	return read, nil
-}
-
-// openNode opens what a place in a tree leads to.
-func (p place) openNode(o OpenOptions) (*File, *Dir, error) {
-	if p.node.isDir {
-		dir := &Dir{view: p.view, mount: p.mount, node: p.node, guest: p.guest, rel: p.rel}
-		if len(dir.guest) > maxPath {
-			dir.guest = p.mount.guest + "/…"
-		}
-		p.view.keep(dir)
-		return nil, dir, nil
-	}
-	if o.Directory {
-		return nil, nil, p.err(errno.NotDir)
-	}
-	file := &File{place: p, readable: o.Read, listed: p.view.listing()}
-	p.view.keep(file)
-	return file, nil, nil
 }
