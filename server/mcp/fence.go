@@ -20,8 +20,8 @@ type fences struct {
 	open map[string]*fence // by number
 }
 
-// requestHeader is set here and in [web.pass], whatever the client sent: the SDK hands on headers, and neither contexts
-// nor callers of requests.
+// requestHeader has the number of a request over HTTP, or of a fence. The client's own is replaced: the SDK hands on
+// headers, and neither contexts nor callers of requests.
 const requestHeader = "Caisson-Mcp-Request"
 
 // fence is one that was put behind messages. It must be removed.
