@@ -90,7 +90,7 @@ func (s *Server) call(ctx context.Context, request *sdk.CallToolRequest) (*sdk.C
 		return nil, err
 	}
 	if !by.may(auth.Call) {
-		return written(refusal(tool.Denied, `the token does not have the scope "call"`))
+		return writeRecord(refusal(tool.Denied, `the token does not have the scope "call"`))
 	}
 	session, done, err := by.session(ctx)
 	if err != nil {
@@ -110,15 +110,15 @@ func (s *Server) call(ctx context.Context, request *sdk.CallToolRequest) (*sdk.C
 	c := conversation{by, session, request, name}
 	var report executor.Report
 	if request.Params.RequestState != "" {
-		report, err = s.resume(running, &c)
+		var again *sdk.CallToolResult
+		if report, again, err = s.resume(running, &c); again != nil {
+			return again, nil
+		}
 	} else {
 		call := tool.Call{ID: callID, Type: tool.FunctionCall,
-			Function: tool.Function{Name: name, Arguments: arguments(request)}}
+			Function: tool.Function{Name: name, Arguments: argumentsOf(request)}}
 		report, err = s.host.Stream(running, executor.Batch{Session: session, Calls: []tool.Call{call}},
 			c.progress(running).show)
-	}
-	if again, ok := errors.AsType[*askAgain](err); ok {
-		return again.result, nil
 	}
 	if _, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return nil, err
@@ -144,7 +144,7 @@ func (s *Server) call(ctx context.Context, request *sdk.CallToolRequest) (*sdk.C
 	if restores {
 		restore(&record, session, at)
 	}
-	return written(record)
+	return writeRecord(record)
 }
 
 // errBeingStopped is the answer to a call that the server has no time for.
@@ -180,35 +180,16 @@ func restore(record *tool.Record, session *executor.Session, at int) {
 	record.Cuts = slices.Delete(slices.Clone(record.Cuts), at, at+1)
 }
 
-// conversation is one call and who makes it.
-type conversation struct {
-	by
-	session *executor.Session
-	request *sdk.CallToolRequest
-	name    string // of the tool, as the client wrote it
-}
-
-// callID is the id of a call in its batch, which has no other. The SDK matches answers with requests.
-const callID = "call"
-
-// arguments returns the text of the arguments, with all digits and whatever is wrong with it.
-func arguments(request *sdk.CallToolRequest) string {
-	if text := string(request.Params.Arguments); text != "null" {
-		return text
-	}
-	return "" // as when they are absent
-}
-
 // refusal returns the record of a call that was not made.
 func refusal(kind tool.Kind, reason string) tool.Record {
 	return tool.Record{Result: tool.Result{Error: reason, Kind: kind}}
 }
 
-// written returns a record as the dialect writes it: a result, or an error of the protocol.
-func written(record tool.Record) (*sdk.CallToolResult, error) {
+// writeRecord returns a record as the dialect writes it: a result, or an error of the protocol.
+func writeRecord(record tool.Record) (*sdk.CallToolResult, error) {
 	record.ID = callID
 	record.Result.Content = append(record.Result.Content[:len(record.Result.Content):len(record.Result.Content)],
-		rest(record.Cuts)...)
+		restLinks(record.Cuts)...)
 	document, err := mcp.New().Results([]tool.Record{record})
 	if err != nil {
 		return nil, err
@@ -239,8 +220,8 @@ func written(record tool.Record) (*sdk.CallToolResult, error) {
 	return result, nil
 }
 
-// rest returns links to the rest of what was cut from a result.
-func rest(cuts []tool.Cut) []tool.Content {
+// restLinks returns links to the rest of what was cut from a result.
+func restLinks(cuts []tool.Cut) []tool.Content {
 	var links []tool.Content
 	for _, cut := range cuts {
 		if cut.Reference == "" {

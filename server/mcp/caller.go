@@ -2,18 +2,17 @@ package mcp
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
+	"encoding/json"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // by is who makes a request, and in which session.
@@ -62,32 +61,89 @@ func (l line) found(context.Context) (*executor.Session, func(), error) {
 	return l.session, func() {}, nil
 }
 
-// by returns who makes a request.
-func (s *Server) by(ctx context.Context, session *sdk.ServerSession, extra *sdk.RequestExtra) (by, error) {
-	if l, ok := ctx.Value(lineKey{}).(line); ok {
-		return by{
-			key:     l.session.ID(),
-			may:     func(auth.Scope) bool { return true },
-			allowed: l.session.Allowed,
-			session: l.found,
-			found:   l.found,
-			gone:    l.gone,
-			answers: func(*sync.WaitGroup) {}, // who serves the lines waits
-		}, nil
-	}
-	return s.web.by(session, extra)
+// refused is the answer to a request that is wrong.
+func refused(message string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 }
 
-// failed returns the answer to a request that the server could not handle. The client sees an id, under
-// which the operator finds the reason in the log. That a token's agent was removed is no failure of the server.
-func (s *Server) failed(ctx context.Context, method string, err error) error {
-	if errors.Is(err, agents.ErrNotFound) {
-		return refused("the token's agent does not exist, so it may call no tools")
+// conversation is one call and who makes it.
+type conversation struct {
+	by
+	session *executor.Session
+	request *sdk.CallToolRequest
+	name    string // of the tool, as the client wrote it
+}
+
+// callID is the id of a call in its batch, which has no other. The SDK matches answers with requests.
+const callID = "call"
+
+// argumentsOf returns the text of the arguments, with all digits and whatever is wrong with it.
+func argumentsOf(request *sdk.CallToolRequest) string {
+	if text := string(request.Params.Arguments); text != "null" {
+		return text
 	}
-	if errors.Is(err, errGone) {
-		return refused("the request has ended") // its client has disconnected, and nothing has failed
+	return "" // as when they are absent
+}
+
+// progress passes on what a call streams while it runs: progress and links as progress, if the client
+// asks for it, and text as log messages, for clients that chose a level.
+type progress struct {
+	ctx     context.Context
+	session *sdk.ServerSession
+	token   any // nil if the client asks for none
+
+	told   bool
+	at     float64 // what was said last, of 100
+	shares bool    // the tool says how much is done
+}
+
+func (c *conversation) progress(ctx context.Context) *progress {
+	return &progress{ctx: ctx, session: c.request.Session, token: c.request.Params.GetProgressToken()}
+}
+
+// show shows one event. Clients that cannot be told miss it.
+func (p *progress) show(event tool.Event) bool {
+	if event.Type != tool.CallOutput || event.Emission == nil {
+		return true
 	}
-	id := rand.Text()
-	s.failures.ErrorContext(ctx, "a request failed", "id", id, "method", method, "err", err)
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error " + id}
+	switch e := event.Emission; e.Type {
+	case tool.EmitProgress:
+		p.tell(e.Fraction, e.Text)
+	case tool.EmitLink:
+		var url string
+		if json.Unmarshal(e.Data, &url) == nil {
+			p.tell(nil, e.Text+" "+url)
+		}
+	case tool.EmitText:
+		//lint:ignore SA1019 the latest revision keeps log messages for a year
+		_ = p.session.Log(p.ctx, &sdk.LoggingMessageParams{Level: "info", Logger: event.Tool, Data: e.Text})
+	}
+	return true
+}
+
+// tell sends progress, which must increase with each message.
+func (p *progress) tell(fraction *float64, message string) {
+	if p.token == nil {
+		return
+	}
+	at := p.at
+	if p.told {
+		at += (100 - at) / 1000 // something has happened, and nobody knows how much of it
+	}
+	if fraction != nil {
+		p.shares = true
+		switch share := 100 * *fraction; {
+		case !p.told || share > p.at:
+			at = share
+		case message == "":
+			return
+		}
+	}
+	p.told, p.at = true, at
+	total := 0.0 // unknown
+	if p.shares {
+		total = 100
+	}
+	_ = p.session.NotifyProgress(p.ctx,
+		&sdk.ProgressNotificationParams{ProgressToken: p.token, Progress: at, Total: total, Message: message})
 }

@@ -65,6 +65,9 @@ var methods = map[string]method{
 	"notifications/progress":           {paramsOf[sdk.ProgressNotificationParams], true, true},
 }
 
+// stateless is the first revision of the protocol without sessions.
+const stateless = "2026-07-28"
+
 const (
 	callMethod = "tools/call"
 	// listenMethod lasts until its client ends it.

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -20,6 +19,10 @@ type fences struct {
 	mu   sync.Mutex
 	open map[string]*fence // by number
 }
+
+// requestHeader has the number of a request over HTTP, or of a fence. The client's own is replaced: the SDK hands on
+// headers, and neither contexts nor callers of requests.
+const requestHeader = "Caisson-Mcp-Request"
 
 // fence is one that was put behind messages. It must be removed.
 type fence struct {
@@ -78,31 +81,3 @@ type nowhere struct{ header http.Header }
 func (n nowhere) Header() http.Header         { return n.header }
 func (n nowhere) Write(p []byte) (int, error) { return len(p), nil }
 func (n nowhere) WriteHeader(int)             {}
-
-// settle waits until no message that was sent to a session before is in its queue, so that the bytes of a request count
-// for as long as the server holds them, also if its client has gone.
-func (w *web) settle(of *http.Request, id string) {
-	w.mu.Lock()
-	session, ok := w.owner[id]
-	w.mu.Unlock()
-	if !ok {
-		return
-	}
-	fence := w.server.fences.put()
-	defer fence.remove()
-	body := `{"jsonrpc":"2.0","method":"` + fenceMethod + `","params":` + fenceParams + `}`
-	r, err := http.NewRequestWithContext(of.Context(), http.MethodPost, "/", strings.NewReader(body))
-	if err != nil {
-		return // the method and the path are valid
-	}
-	r.Header = http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
-		sessionHeader: {id}, requestHeader: {fence.number},
-	}
-	w.sessions.ServeHTTP(nowhere{http.Header{}}, r)
-	select {
-	case <-fence.reached:
-	case <-session.ended: // it takes no more messages
-	case <-w.server.closed:
-	}
-}

@@ -31,9 +31,6 @@ const (
 	maxListens   = 16 // subscriptions, which last
 )
 
-// toTell is how long a client that has stopped reading may delay the end of its connection.
-const toTell = 2 * time.Second
-
 // ServeLines serves one client, whose messages it reads line by line, until in ends or ctx is done. Calls are made in
 // session, and tools that it does not allow are not listed. Nothing but messages of the protocol is written to out.
 // Both are closed.
@@ -53,7 +50,7 @@ func (s *Server) ServeLines(
 	watched := &watched{
 		out: written, end: cancel, ended: make(chan struct{}), idle: make(chan struct{}, 1), read: make(chan struct{}),
 		fences: &s.fences, closed: make(chan struct{}),
-		open: map[jsonrpc.ID]open{}, listen: map[jsonrpc.ID]bool{},
+		open: map[jsonrpc.ID]openRequest{}, listen: map[jsonrpc.ID]bool{},
 	}
 	// lines are bounded
 	watched.Transport = &sdk.IOTransport{Reader: &checkedLines{in: in, lines: bufio.NewReader(in), out: written},
@@ -103,17 +100,17 @@ type watched struct {
 	closing  sync.Once
 
 	mu     sync.Mutex
-	open   map[jsonrpc.ID]open // requests without an answer
-	listen map[jsonrpc.ID]bool // subscriptions that last
-	bytes  int                 // of them, as held says
-	atOnce int                 // how many of them are not calls
-	read   chan struct{}       // closed when the client has read an answer
-	begun  bool                // the client has sent initialize
-	err    error               // with which reading ended
+	open   map[jsonrpc.ID]openRequest // requests without an answer
+	listen map[jsonrpc.ID]bool        // subscriptions that last
+	bytes  int                        // of them, as held says
+	atOnce int                        // how many of them are not calls
+	read   chan struct{}              // closed when the client has read an answer
+	begun  bool                       // the client has sent initialize
+	err    error                      // with which reading ended
 }
 
-// open is a request without an answer.
-type open struct {
+// openRequest is a request without an answer.
+type openRequest struct {
 	bytes  int
 	atOnce bool
 }
@@ -239,14 +236,14 @@ func (w *watched) admit(request *jsonrpc.Request) (refusal *jsonrpc.Error, known
 		w.listen[request.ID] = true
 		return nil, true
 	}
-	one := open{size, request.Method != callMethod}
+	one := openRequest{size, request.Method != callMethod}
 	w.open[request.ID] = one
 	w.count(one, 1)
 	return nil, true
 }
 
 // count adds n times a request to what is open. The caller must hold w.mu.
-func (w *watched) count(one open, n int) {
+func (w *watched) count(one openRequest, n int) {
 	w.bytes += n * one.bytes
 	if one.atOnce {
 		w.atOnce += n
@@ -265,11 +262,11 @@ func (w *watchedConnection) Write(ctx context.Context, message jsonrpc.Message) 
 	w.mu.Lock()
 	delete(w.listen, response.ID)
 	w.mu.Unlock()
-	defer w.answered(response.ID)
+	defer w.removeAnswered(response.ID)
 	return w.Connection.Write(ctx, message)
 }
 
-func (w *watched) answered(id jsonrpc.ID) {
+func (w *watched) removeAnswered(id jsonrpc.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	close(w.read)

@@ -26,6 +26,7 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -37,7 +38,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/internal/sampling"
+	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/standing"
 	"github.com/caisson-run/caisson/server/sessions"
 )
@@ -72,7 +75,7 @@ type Server struct {
 	tools    tools
 	waiting  waiting
 	web      *web
-	calls    calls
+	calls    activeCalls
 	fences   fences
 
 	announcements announcements
@@ -197,8 +200,38 @@ func (s *Server) whileAwaited(ctx context.Context, request *sdk.CallToolRequest)
 	return present, func() { forget(); cancel() }
 }
 
-// errClosed means that the server is being closed.
-var errClosed = errors.New("mcp: the server is closed")
+// by returns who makes a request.
+func (s *Server) by(ctx context.Context, session *sdk.ServerSession, extra *sdk.RequestExtra) (by, error) {
+	if l, ok := ctx.Value(lineKey{}).(line); ok {
+		return by{
+			key:     l.session.ID(),
+			may:     func(auth.Scope) bool { return true },
+			allowed: l.session.Allowed,
+			session: l.found,
+			found:   l.found,
+			gone:    l.gone,
+			answers: func(*sync.WaitGroup) {}, // who serves the lines waits
+		}, nil
+	}
+	return s.web.by(session, extra)
+}
+
+// failed returns the answer to a request that the server could not handle. The client sees an id, under
+// which the operator finds the reason in the log. That a token's agent was removed is no failure of the server.
+func (s *Server) failed(ctx context.Context, method string, err error) error {
+	if errors.Is(err, agents.ErrNotFound) {
+		return refused("the token's agent does not exist, so it may call no tools")
+	}
+	if errors.Is(err, errGone) {
+		return refused("the request has ended") // its client has disconnected, and nothing has failed
+	}
+	id := rand.Text()
+	s.failures.ErrorContext(ctx, "a request failed", "id", id, "method", method, "err", err)
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error " + id}
+}
+
+// toTell is how long a client that has stopped reading may delay the end of its connection.
+const toTell = 2 * time.Second
 
 // Drain refuses new calls, waits until those that run have ended or ctx is done, and closes the server. The
 // clients of calls that are cancelled then have a little time to be told.
@@ -240,8 +273,17 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 }
 
-// calls are the calls that run. The zero value is usable.
-type calls struct {
+func (s *Server) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// activeCalls are the calls that run. The zero value is usable.
+type activeCalls struct {
 	mu     sync.Mutex
 	closed bool
 	idle   chan struct{} // closed when no call runs any more; nil unless the server is drained
@@ -253,7 +295,7 @@ type calls struct {
 
 // begin returns a context for a call, and a function that ends it. It is also done when nobody waits for the answer
 // any more, and when the server is closed.
-func (c *calls) begin(ctx context.Context, by by) (context.Context, func(), error) {
+func (c *activeCalls) begin(ctx context.Context, by by) (context.Context, func(), error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || c.idle != nil {
@@ -281,7 +323,7 @@ func (c *calls) begin(ctx context.Context, by by) (context.Context, func(), erro
 }
 
 // drain has further calls refused, and returns what is closed when none runs any more.
-func (c *calls) drain() <-chan struct{} {
+func (c *activeCalls) drain() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.idle == nil {
@@ -294,7 +336,7 @@ func (c *calls) drain() <-chan struct{} {
 }
 
 // close cancels all calls, has further ones refused, and reports whether it is the first to do so.
-func (c *calls) close() bool {
+func (c *activeCalls) close() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := !c.closed

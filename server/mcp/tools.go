@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -223,9 +222,4 @@ func (t *tools) offered(name string) (*sdk.Tool, bool) {
 	defer t.mu.RUnlock()
 	k, ok := t.known[name]
 	return k.offered, ok && k.err == nil
-}
-
-// refused is the answer to a request that is wrong.
-func refused(message string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 }

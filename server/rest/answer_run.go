@@ -60,7 +60,7 @@ func (x *exchange) accepted(r *run, after int64) (reply, error) {
 	if !x.wantsEvents() || !r.mayRead(x.caller) {
 		return x.answerRun(r, http.StatusAccepted)
 	}
-	whole := reply{status: http.StatusAccepted, location: r.path()}
+	whole := reply{status: http.StatusAccepted, location: r.urlPath()}
 	if len(x.request.Header.Values(keyHeader)) > 0 { // for a repeated request; a stream can be long
 		var err error
 		if whole, err = x.answerRun(r, http.StatusAccepted); err != nil {

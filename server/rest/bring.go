@@ -2,12 +2,9 @@ package rest
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/registry"
@@ -124,30 +121,4 @@ func (x *exchange) postDefinitions() (reply, error) {
 		return reply{}, err
 	}
 	return x.definitions(dialect, strict, agent, brings.client)
-}
-
-// definitions writes the tools that an agent may call, and others that the client runs, by name.
-func (x *exchange) definitions(
-	dialect dialects.Dialect, strict bool, agent string, more []tool.Definition,
-) (reply, error) {
-	names, err := x.allowed(agent)
-	if err != nil {
-		return reply{}, err
-	}
-	for i := range more {
-		if len(more[i].Parameters) == 0 {
-			more[i].Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-	}
-	all := append(x.api.host.Catalogue(names).Definitions(), more...)
-	slices.SortStableFunc(all, func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) })
-	written, findings, err := dialect.Definitions(all, dialects.DefinitionOptions{Strict: strict})
-	var wrong *dialects.Error
-	if errors.As(err, &wrong) && len(more) > 0 { // those of the registry were checked when they were loaded
-		return reply{}, refuse(http.StatusUnprocessableEntity, "tools: %s", wrong)
-	}
-	if err != nil {
-		return reply{}, err
-	}
-	return answer(http.StatusOK, definitions{dialect.Name(), written, orEmpty(findings)})
 }

@@ -91,9 +91,6 @@ func (x *exchange) execute(asked *batchRequest) (report executor.Report, done fu
 	return report, done, nil
 }
 
-// recordBytes is about what each of many calls takes, and its record while the batch's answer waits for room.
-const recordBytes = 4 << 10
-
 // reserveRecords waits a little until there is room for the records of a batch. Nothing has had an effect yet, so the
 // request can be refused.
 func (x *exchange) reserveRecords(asked *batchRequest) error {
@@ -126,28 +123,28 @@ func (x *exchange) createBatch() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return x.reported(&asked, report, done)
+	return x.answerReport(&asked, report, done)
 }
 
-// reported is the answer to a batch that has ended or paused.
-func (x *exchange) reported(asked *batchRequest, report executor.Report, done func()) (reply, error) {
+// answerReport is the answer to a batch that has ended or paused.
+func (x *exchange) answerReport(asked *batchRequest, report executor.Report, done func()) (reply, error) {
 	if report.Status == executor.RequiresAction {
 		waits, err := x.paused(asked, report, done)
 		var refused *refusal
 		if !errors.As(err, &refused) {
 			return waits, err
 		}
-		given := ended(asked, report) // some calls may have run
+		given := describeBatch(asked, report) // some calls may have run
 		given.Status, given.Problem, given.Pending = failed, "what waits was given up: "+refused.detail, []tool.Action{}
 		return x.acted(func() (reply, error) { return answer(http.StatusOK, given) })
 	}
 	defer done()
-	return x.acted(func() (reply, error) { return answer(http.StatusOK, ended(asked, report)) })
+	return x.acted(func() (reply, error) { return answer(http.StatusOK, describeBatch(asked, report)) })
 }
 
-// ended describes a batch that has ended within its request. It has no times, since nothing of it is kept.
-func ended(asked *batchRequest, report executor.Report) described {
-	d := described{ID: report.ID, Status: completed, Session: asked.session}
+// describeBatch describes a batch that has ended within its request. It has no times, since nothing of it is kept.
+func describeBatch(asked *batchRequest, report executor.Report) runDocument {
+	d := runDocument{ID: report.ID, Status: completed, Session: asked.session}
 	d.report(report, asked.dialect)
 	return d
 }
@@ -179,7 +176,7 @@ func (x *exchange) streamBatch(asked *batchRequest) (reply, error) {
 		stream.fail(x.refusalOf(err).problem)
 		return reply{streamed: true}, nil
 	}
-	whole, err := x.reported(asked, report, done)
+	whole, err := x.answerReport(asked, report, done)
 	if err != nil {
 		stream.fail(x.refusalOf(err).problem)
 		return reply{streamed: true}, nil

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"net/url"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
@@ -14,6 +16,9 @@ import (
 // maxDepth is how deeply a body may be nested: arguments may be as deep as tools accept, within a list within an
 // object.
 const maxDepth = tool.MaxArgumentsDepth + 8
+
+// decode reads the body strictly.
+func (x *exchange) decode(members decode.Members) error { return decodeObject(string(x.body), members) }
 
 // decodeObject reads an object whose members are all known. The error is a refusal.
 func decodeObject(text string, members decode.Members) error {
@@ -45,4 +50,53 @@ func refuseValue(status int, path []jsontext.Step, problem string) error {
 // pathOf writes a path for people.
 func pathOf(path []jsontext.Step) string {
 	return jsontext.Key(path, func(name string) string { return tool.Shown(name, 64) })
+}
+
+// noAgent is why an empty name of an agent is refused: it must not stand for no agent, which may call all tools.
+const noAgent = "is empty: name an agent, or leave it out"
+
+// query returns the parameters of the query, each of which must be known and given once.
+func (x *exchange) query(names ...string) (url.Values, error) {
+	values, err := url.ParseQuery(x.request.URL.RawQuery)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the query cannot be read")
+	}
+	for name, given := range values {
+		found := false
+		for _, n := range names {
+			found = found || n == name
+		}
+		switch {
+		case !found:
+			return nil, refuse(http.StatusBadRequest, "there is no parameter %.64q here", name)
+		case len(given) > 1:
+			return nil, refuse(http.StatusBadRequest, "the parameter %s is given more than once", name)
+		case name == "agent" && given[0] == "":
+			return nil, refuse(http.StatusBadRequest, "agent %s", noAgent)
+		}
+	}
+	return values, nil
+}
+
+// integer returns a parameter from 0 to most, or the fallback without it.
+func integer(query url.Values, name string, fallback, most int64) (int64, error) {
+	given := query.Get(name)
+	if given == "" {
+		return fallback, nil
+	}
+	n, err := strconv.ParseInt(given, 10, 64)
+	if err != nil || n < 0 || n > most {
+		return 0, refuse(http.StatusBadRequest, "%s must be an integer from 0 to %d", name, most)
+	}
+	return n, nil
+}
+
+func boolean(query url.Values, name string) (bool, error) {
+	switch query.Get(name) {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, refuse(http.StatusBadRequest, "%s must be true or false", name)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/jsontext"
-	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/server/internal/problem"
@@ -46,13 +45,20 @@ type reply struct {
 	body     []byte // JSON; none if it is empty. It may be kept, so that it is not changed
 	streamed bool
 	counted  bool   // the body's memory is reserved, or kept anyway
-	run      string // the id of the run that the body is to describe, which has not been made; empty for a whole reply
+	runID    string // the id of the run that the body is to describe, which has not been made; empty for a whole reply
 }
 
 // answer returns a reply with a value as JSON.
 func answer(status int, value any) (reply, error) {
 	body, err := jsontext.Encode(value)
 	return reply{status: status, body: body}, err
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }
 
 // refusal says why a request is refused, in words for the caller.
@@ -72,7 +78,7 @@ func refuse(status int, format string, arguments ...any) *refusal {
 
 // dispatch serves the routes of one path.
 func (a *API) dispatch(methods map[string]*route) http.Handler {
-	allow := allowed(methods)
+	allow := allowHeader(methods)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route := methods[r.Method]
 		if get := methods[http.MethodGet]; r.Method == http.MethodHead && get != nil && !get.onlyEvents {
@@ -350,9 +356,6 @@ func newID(prefix string) string {
 	return prefix + hex.EncodeToString(random[:])
 }
 
-// decode reads the body strictly.
-func (x *exchange) decode(members decode.Members) error { return decodeObject(string(x.body), members) }
-
 // wantsEvents reports whether the client asks for server-sent events.
 func (x *exchange) wantsEvents() bool {
 	for _, said := range x.request.Header.Values("Accept") {
@@ -366,3 +369,6 @@ func (x *exchange) wantsEvents() bool {
 }
 
 const eventStream = "text/event-stream"
+
+// keyHeader is the header by which a client says that a request is the same as an earlier one.
+const keyHeader = "Idempotency-Key"

@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// keyHeader is the header by which a client says that a request is the same as an earlier one.
-const keyHeader = "Idempotency-Key"
-
 // maxKey is the longest key in bytes.
 const maxKey = 255
 
@@ -107,8 +104,8 @@ func (x *exchange) first(k *keptAnswer) (answered reply, err error) {
 // repeat gives an answer again.
 func (x *exchange) repeat(kept reply) (reply, error) {
 	x.w.Header().Set("Idempotent-Replayed", "true")
-	if kept.run != "" {
-		r, err := x.api.runs.get(x.caller.Tenant, kept.run)
+	if kept.runID != "" {
+		r, err := x.api.runs.get(x.caller.Tenant, kept.runID)
 		if err != nil {
 			return reply{}, err
 		}

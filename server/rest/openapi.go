@@ -54,12 +54,12 @@ type reference struct {
 
 // content is a body: of a request, or of an answer.
 type content struct {
-	Description string           `json:"description,omitempty"`
-	Required    bool             `json:"required,omitempty"`
-	Content     map[string]media `json:"content,omitempty"`
+	Description string               `json:"description,omitempty"`
+	Required    bool                 `json:"required,omitempty"`
+	Content     map[string]mediaType `json:"content,omitempty"`
 }
 
-type media struct {
+type mediaType struct {
 	Schema any `json:"schema"`
 }
 
@@ -115,7 +115,7 @@ func (r *route) describe(d *document) (operation, error) {
 		o.Parameters = append(o.Parameters, parameter("query", name))
 	}
 	if r.body != "" {
-		o.Body = &content{Required: true, Content: map[string]media{"application/json": {schema(r.body)}}}
+		o.Body = &content{Required: true, Content: map[string]mediaType{"application/json": {schema(r.body)}}}
 	}
 	if r.writes {
 		o.Parameters = append(o.Parameters, parameter("header", keyHeader))
@@ -126,7 +126,7 @@ func (r *route) describe(d *document) (operation, error) {
 	for status, name := range r.answers {
 		c := content{Description: http.StatusText(status)}
 		if name != "" {
-			c.Content = map[string]media{"application/json": {schema(name)}}
+			c.Content = map[string]mediaType{"application/json": {schema(name)}}
 		}
 		o.Responses[strconv.Itoa(status)] = c
 	}
@@ -150,7 +150,7 @@ func (r *route) describe(d *document) (operation, error) {
 func (r *route) streams(to any, event reference) content {
 	c, _ := to.(content)
 	c.Description = http.StatusText(http.StatusOK)
-	all := map[string]media{eventStream: {map[string]any{"type": "string",
+	all := map[string]mediaType{eventStream: {map[string]any{"type": "string",
 		"description": "server-sent events; the data of each is of the schema " +
 			event.Ref[strings.LastIndexByte(event.Ref, '/')+1:]}}}
 	maps.Copy(all, c.Content)

@@ -94,8 +94,8 @@ func (c *writtenCall) fields() decode.Members {
 	}
 	return decode.Members{
 		"id": decode.Text(&c.ID), "name": beside("name", decode.Text(&c.Function.Name)),
-		"arguments": beside("arguments", arguments(&c.Function.Arguments)),
-		"function":  nested(tool.FunctionCall, arguments(&c.Function.Arguments), "arguments"),
+		"arguments": beside("arguments", readArguments(&c.Function.Arguments)),
+		"function":  nested(tool.FunctionCall, readArguments(&c.Function.Arguments), "arguments"),
 		"custom":    nested(tool.CustomCall, decode.Text(&c.Function.Arguments), "input"),
 		"type": func(v jsontext.Value) error {
 			if kinds := []string{tool.FunctionCall, tool.CustomCall, tool.LocalShellCall}; !slices.Contains(kinds, v.String()) {
@@ -122,9 +122,9 @@ func (c *writtenCall) problem() string {
 	return ""
 }
 
-// arguments takes an object, which is passed on as it is written, or the text that a model wrote. Null, which some
+// readArguments takes an object, which is passed on as it is written, or the text that a model wrote. Null, which some
 // providers write for none, is none.
-func arguments(to *string) decode.Reader {
+func readArguments(to *string) decode.Reader {
 	return func(v jsontext.Value) error {
 		switch v.Kind() {
 		case jsontext.Object:
@@ -278,4 +278,17 @@ func sessionRefusal(err error) error {
 		return errStopping
 	}
 	return err
+}
+
+// sizeOfRequests returns about how many bytes requests to tools hold, each value in a map.
+func sizeOfRequests(requests map[string]tool.Request) int {
+	const each, value = 512, 80
+	size := 0
+	for _, request := range requests {
+		size += each + len(request.Definition)
+		for key, text := range request.Values {
+			size += value + len(key) + len(text)
+		}
+	}
+	return size
 }

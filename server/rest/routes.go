@@ -204,7 +204,7 @@ func byPath(routes []*route) map[string]map[string]*route {
 	return paths
 }
 
-// allowed returns the value of the header Allow.
-func allowed(methods map[string]*route) string {
+// allowHeader returns the value of the header Allow.
+func allowHeader(methods map[string]*route) string {
 	return strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
 }

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,25 +20,25 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// status is the state of a run.
-type status string
+// runStatus is the state of a run.
+type runStatus string
 
 const (
-	queued         status = "queued"          // no call has been looked at yet
-	inProgress     status = "in_progress"     // calls are running
-	requiresAction status = "requires_action" // it waits for outputs or approvals
-	completed      status = "completed"       // all calls have ended
-	cancelled      status = "cancelled"       // it was cancelled before that
-	failed         status = "failed"          // the batch was refused; nothing ran since it was last seen
-	expired        status = "expired"         // it has waited too long
+	queued         runStatus = "queued"          // no call has been looked at yet
+	inProgress     runStatus = "in_progress"     // calls are running
+	requiresAction runStatus = "requires_action" // it waits for outputs or approvals
+	completed      runStatus = "completed"       // all calls have ended
+	cancelled      runStatus = "cancelled"       // it was cancelled before that
+	failed         runStatus = "failed"          // the batch was refused; nothing ran since it was last seen
+	expired        runStatus = "expired"         // it has waited too long
 )
 
-func statuses() []status {
-	return []status{queued, inProgress, requiresAction, completed, cancelled, failed, expired}
+func statuses() []runStatus {
+	return []runStatus{queued, inProgress, requiresAction, completed, cancelled, failed, expired}
 }
 
 // isOver reports whether a run in this state stays in it.
-func (s status) isOver() bool {
+func (s runStatus) isOver() bool {
 	return s == completed || s == cancelled || s == failed || s == expired
 }
 
@@ -55,7 +54,7 @@ type run struct {
 	events  feed
 
 	mu      sync.Mutex
-	status  status
+	status  runStatus
 	asked   batchRequest
 	report  executor.Report
 	problem string // why it failed; for the caller
@@ -76,10 +75,10 @@ type owner struct{ token, user string }
 
 func ownerOf(c auth.Caller) owner { return owner{c.ID, c.User} }
 
-// described is what a caller is told of a run, or of a batch that ended within its request.
-type described struct {
+// runDocument is what a caller is told of a run, or of a batch that ended within its request.
+type runDocument struct {
 	ID        string     `json:"id"`
-	Status    status     `json:"status"`
+	Status    runStatus  `json:"status"`
 	CreatedAt *time.Time `json:"created_at"` // null if nothing is kept
 	ExpiresAt *time.Time `json:"expires_at"` // when it is forgotten, or stops waiting
 	Session   string     `json:"session"`
@@ -95,7 +94,7 @@ type described struct {
 }
 
 // report fills in what a batch has reported.
-func (d *described) report(r executor.Report, dialect dialects.Dialect) {
+func (d *runDocument) report(r executor.Report, dialect dialects.Dialect) {
 	d.Records, d.Pending, d.Final, d.Totals = orEmpty(r.Records), orEmpty(r.Pending), orEmpty(r.Final), r.Totals
 	if dialect == nil || r.Status != executor.Completed {
 		return
@@ -105,19 +104,12 @@ func (d *described) report(r executor.Report, dialect dialects.Dialect) {
 	}
 }
 
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
 // describe returns what a caller is told. A forgotten run has no records.
-func (r *run) describe() (_ described, forgotten bool) {
+func (r *run) describe() (_ runDocument, forgotten bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.expire(time.Now())
-	d := described{ID: r.id, Status: r.status, CreatedAt: &r.created, Session: r.asked.session, Problem: r.problem}
+	d := runDocument{ID: r.id, Status: r.status, CreatedAt: &r.created, Session: r.asked.session, Problem: r.problem}
 	if !r.expires.IsZero() {
 		at := r.expires
 		d.ExpiresAt = &at
@@ -138,16 +130,16 @@ func (r *run) answer(c auth.Caller, status int) (reply, error) {
 		return reply{}, errNoRun
 	}
 	if !r.mayRead(c) {
-		d = described{ID: d.ID, Status: d.Status, CreatedAt: d.CreatedAt, ExpiresAt: d.ExpiresAt}
+		d = runDocument{ID: d.ID, Status: d.Status, CreatedAt: d.CreatedAt, ExpiresAt: d.ExpiresAt}
 		d.report(executor.Report{}, nil)
 	}
 	a, err := answer(status, d)
-	a.location = r.path()
+	a.location = r.urlPath()
 	return a, err
 }
 
-// path returns where the run is.
-func (r *run) path() string { return "/v1/runs/" + r.id }
+// urlPath returns where the run is.
+func (r *run) urlPath() string { return "/v1/runs/" + r.id }
 
 // expire ends a run that has waited too long. The caller must hold r.mu.
 func (r *run) expire(now time.Time) {
@@ -157,7 +149,7 @@ func (r *run) expire(now time.Time) {
 }
 
 // end puts the run in a final state. The caller must hold r.mu.
-func (r *run) end(final status) {
+func (r *run) end(final runStatus) {
 	r.status, r.expires = final, time.Now().Add(r.api.options.Runs.Keep)
 	r.answers, r.report.State, r.report.Session, r.held.submitted = answers{}, nil, nil, 0
 	r.events.close()
@@ -291,22 +283,12 @@ func sizeOf(records []tool.Record) int {
 	return size
 }
 
-// sizeOfRequests returns about how many bytes requests to tools hold, each value in a map.
-func sizeOfRequests(requests map[string]tool.Request) int {
-	const each, value = 512, 80
-	size := 0
-	for _, request := range requests {
-		size += each + len(request.Definition)
-		for key, text := range request.Values {
-			size += value + len(key) + len(text)
-		}
-	}
-	return size
-}
+// recordBytes is about what each of many calls takes, and its record while the batch's answer waits for room.
+const recordBytes = 4 << 10
 
-// bytes returns how many bytes are held for the run. Until it is over, each call takes more than its record: it is
+// heldBytes returns how many bytes are held for the run. Until it is over, each call takes more than its record: it is
 // planned, or a part of the state with which the run resumes.
-func (r *run) bytes() int {
+func (r *run) heldBytes() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	held := r.size + r.held.submitted + r.held.reported + r.events.size()
@@ -405,9 +387,6 @@ func (r *run) resume(ctx context.Context) error {
 		return r.api.host.ResumeStream(ctx, resumption, show)
 	})
 }
-
-// newest orders runs, the newest first.
-func newest(a, b *run) int { return cmp.Or(b.created.Compare(a.created), cmp.Compare(b.id, a.id)) }
 
 // mayRead reports whether a caller may read the calls of the run.
 func (r *run) mayRead(c auth.Caller) bool { return c.May(auth.Read) || ownerOf(c) == ownerOf(r.caller) }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -51,7 +52,7 @@ func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, erro
 	r.asked.batch.Calls = nil // the batch has them
 	of := s.locked(r.tenant)
 	defer of.mu.Unlock()
-	if !makeRoom(of.byID, 1, r.bytes(), s.api.options.Runs) {
+	if !makeRoom(of.byID, 1, r.heldBytes(), s.api.options.Runs) {
 		return nil,
 			refuse(http.StatusTooManyRequests,
 				"the tenant has %d runs that have not ended, and there is no room for more; cancel one, or wait", len(of.byID))
@@ -73,10 +74,10 @@ func makeRoom(of map[string]*run, runs, size int, bounds RunOptions) bool {
 		isOver, at := r.status.isOver(), r.expires
 		r.mu.Unlock()
 		if isOver && !now.Before(at) {
-			forget(of, id)
+			forgetRun(of, id)
 			continue
 		}
-		bytes += r.bytes()
+		bytes += r.heldBytes()
 		if isOver {
 			over, until[r] = append(over, r), at
 		}
@@ -87,8 +88,8 @@ func makeRoom(of map[string]*run, runs, size int, bounds RunOptions) bool {
 		if enough() {
 			break
 		}
-		bytes -= r.bytes()
-		forget(of, r.id)
+		bytes -= r.heldBytes()
+		forgetRun(of, r.id)
 	}
 	return enough()
 }
@@ -119,7 +120,7 @@ func (s *runs) get(tenant, id string) (*run, error) {
 	defer of.mu.Unlock()
 	r := of.byID[id]
 	if r != nil && r.hasExpired() {
-		forget(of.byID, id)
+		forgetRun(of.byID, id)
 		r = nil
 	}
 	if r == nil {
@@ -130,8 +131,8 @@ func (s *runs) get(tenant, id string) (*run, error) {
 
 var errNoRun = refuse(http.StatusNotFound, "the tenant has no such run, or no longer")
 
-// forget removes a run, and drops what it holds: a client that follows it still has the run.
-func forget(of map[string]*run, id string) {
+// forgetRun removes a run, and drops what it holds: a client that follows it still has the run.
+func forgetRun(of map[string]*run, id string) {
 	r := of[id]
 	delete(of, id)
 	r.mu.Lock()
@@ -155,7 +156,7 @@ func (s *runs) list(tenant string) (found []*run) {
 	defer of.mu.Unlock()
 	for id, r := range of.byID {
 		if r.hasExpired() {
-			forget(of.byID, id)
+			forgetRun(of.byID, id)
 			continue
 		}
 		found = append(found, r)
@@ -163,6 +164,9 @@ func (s *runs) list(tenant string) (found []*run) {
 	slices.SortFunc(found, newest)
 	return found
 }
+
+// newest orders runs, the newest first.
+func newest(a, b *run) int { return cmp.Or(b.created.Compare(a.created), cmp.Compare(b.id, a.id)) }
 
 // remove removes a run that was not started.
 func (s *runs) remove(r *run) {
@@ -211,7 +215,7 @@ func (s *runs) each(visit func(*run)) {
 // listedRun is a run without its records.
 type listedRun struct {
 	ID        string     `json:"id"`
-	Status    status     `json:"status"`
+	Status    runStatus  `json:"status"`
 	CreatedAt *time.Time `json:"created_at"`
 	ExpiresAt *time.Time `json:"expires_at"`
 	Session   string     `json:"session"`
@@ -227,7 +231,7 @@ func (x *exchange) listRuns() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	wanted := status(query.Get("status"))
+	wanted := runStatus(query.Get("status"))
 	if wanted != "" && !slices.Contains(statuses(), wanted) {
 		return reply{}, refuse(http.StatusBadRequest, "status must be one of %s", joined(statuses()))
 	}
@@ -243,7 +247,7 @@ func (x *exchange) listRuns() (reply, error) {
 	}{shown})
 }
 
-func joined(all []status) string {
+func joined(all []runStatus) string {
 	var names []string
 	for _, s := range all {
 		names = append(names, string(s))
@@ -282,7 +286,7 @@ func (x *exchange) cancelRun() (reply, error) {
 
 // answerRun is the answer with a run, for requests with effects: it waits for its memory as long as the request lasts.
 func (x *exchange) answerRun(r *run, status int) (reply, error) {
-	x.begun = func() (reply, error) { return reply{status: status, location: r.path(), run: r.id}, nil }
+	x.begun = func() (reply, error) { return reply{status: status, location: r.urlPath(), runID: r.id}, nil }
 	return x.made(x.request.Context(), func() (reply, error) { return r.answer(x.caller, status) })
 }
 

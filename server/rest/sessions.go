@@ -1,10 +1,6 @@
 package rest
 
-import (
-	"net/http"
-	"net/url"
-	"strconv"
-)
+import "net/http"
 
 const noSession = "the token has no such session"
 
@@ -44,17 +40,4 @@ func (x *exchange) getOutput() (reply, error) {
 		return reply{}, refuse(http.StatusNotFound, "%s", err)
 	}
 	return answer(http.StatusOK, page)
-}
-
-// integer returns a parameter from 0 to most, or the fallback without it.
-func integer(query url.Values, name string, fallback, most int64) (int64, error) {
-	given := query.Get(name)
-	if given == "" {
-		return fallback, nil
-	}
-	n, err := strconv.ParseInt(given, 10, 64)
-	if err != nil || n < 0 || n > most {
-		return 0, refuse(http.StatusBadRequest, "%s must be an integer from 0 to %d", name, most)
-	}
-	return n, nil
 }

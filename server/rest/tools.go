@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/dialects"
@@ -14,6 +14,7 @@ import (
 	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // catalogue is what a settings page shows. It names no files and folders of the host.
@@ -40,12 +41,12 @@ type duplicate struct {
 
 // kept says why tools are missing.
 type kept struct {
-	Names    []string `json:"names"` // that a broken manifest claims, or the source that was not loaded
-	Problems []wrong  `json:"problems"`
+	Names    []string          `json:"names"` // that a broken manifest claims, or the source that was not loaded
+	Problems []manifestMistake `json:"problems"`
 }
 
-// wrong is one thing that is wrong with a manifest. The operator's log has all of it.
-type wrong struct {
+// manifestMistake is one thing that is wrong with a manifest. The operator's log has all of it.
+type manifestMistake struct {
 	Line int          `json:"line"`
 	Path string       `json:"path"`
 	Kind mistake.Kind `json:"kind"`
@@ -91,17 +92,17 @@ func problemsOf(errs []error) []kept {
 		if errors.Is(err, registry.ErrDuplicate) {
 			continue // the catalogue has a list of these
 		}
-		shown := kept{Names: []string{}, Problems: []wrong{}}
+		shown := kept{Names: []string{}, Problems: []manifestMistake{}}
 		var broken *manifests.Error
-		var failed *registry.Error
+		var notLoaded *registry.Error
 		switch {
 		case errors.As(err, &broken):
 			shown.Names = append(shown.Names, broken.Names...)
 			for _, p := range broken.Problems {
-				shown.Problems = append(shown.Problems, wrong{p.Line, p.Path, p.Kind})
+				shown.Problems = append(shown.Problems, manifestMistake{p.Line, p.Path, p.Kind})
 			}
-		case errors.As(err, &failed):
-			shown.Names = append(shown.Names, path.Base(failed.Name))
+		case errors.As(err, &notLoaded):
+			shown.Names = append(shown.Names, path.Base(notLoaded.Name))
 		}
 		all = append(all, shown)
 	}
@@ -147,6 +148,32 @@ func (x *exchange) getDefinitions() (reply, error) {
 	return x.definitions(dialect, strict, query.Get("agent"), nil)
 }
 
+// definitions writes the tools that an agent may call, and others that the client runs, by name.
+func (x *exchange) definitions(
+	dialect dialects.Dialect, strict bool, agent string, more []tool.Definition,
+) (reply, error) {
+	names, err := x.allowed(agent)
+	if err != nil {
+		return reply{}, err
+	}
+	for i := range more {
+		if len(more[i].Parameters) == 0 {
+			more[i].Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+	}
+	all := append(x.api.host.Catalogue(names).Definitions(), more...)
+	slices.SortStableFunc(all, func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) })
+	written, findings, err := dialect.Definitions(all, dialects.DefinitionOptions{Strict: strict})
+	var wrong *dialects.Error
+	if errors.As(err, &wrong) && len(more) > 0 { // those of the registry were checked when they were loaded
+		return reply{}, refuse(http.StatusUnprocessableEntity, "tools: %s", wrong)
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	return answer(http.StatusOK, definitions{dialect.Name(), written, orEmpty(findings)})
+}
+
 // dialectNamed returns a dialect, or a refusal.
 func dialectNamed(name string, status int) (dialects.Dialect, error) {
 	dialect, err := known.ByName(name)
@@ -155,9 +182,6 @@ func dialectNamed(name string, status int) (dialects.Dialect, error) {
 	}
 	return dialect, nil
 }
-
-// noAgent is why an empty name of an agent is refused: it must not stand for no agent, which may call all tools.
-const noAgent = "is empty: name an agent, or leave it out"
 
 // allowed returns the names of the tools that an agent of the caller's tenant may call, or those of the caller without
 // an agent.
@@ -181,37 +205,4 @@ func (x *exchange) loadAgent(name string) (found agents.Agent, unknown []string,
 		return found, nil, refuse(http.StatusNotFound, "the tenant has no such agent; /v1/agents lists them")
 	}
 	return found, unknown, err
-}
-
-// query returns the parameters of the query, each of which must be known and given once.
-func (x *exchange) query(names ...string) (url.Values, error) {
-	values, err := url.ParseQuery(x.request.URL.RawQuery)
-	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "the query cannot be read")
-	}
-	for name, given := range values {
-		found := false
-		for _, n := range names {
-			found = found || n == name
-		}
-		switch {
-		case !found:
-			return nil, refuse(http.StatusBadRequest, "there is no parameter %.64q here", name)
-		case len(given) > 1:
-			return nil, refuse(http.StatusBadRequest, "the parameter %s is given more than once", name)
-		case name == "agent" && given[0] == "":
-			return nil, refuse(http.StatusBadRequest, "agent %s", noAgent)
-		}
-	}
-	return values, nil
-}
-
-func boolean(query url.Values, name string) (bool, error) {
-	switch query.Get(name) {
-	case "", "false":
-		return false, nil
-	case "true":
-		return true, nil
-	}
-	return false, refuse(http.StatusBadRequest, "%s must be true or false", name)
 }
