@@ -312,7 +312,7 @@ func TestAttackPacedHeaders(t *testing.T) {
 		client, server := net.Pipe()
 		defer client.Close()
 		c := &connection{Conn: server, of: newConnections(nil, Limits{HeaderBytes: 32 << 10}), greeted: true}
-		c.unasked, c.unpaced, c.counted, c.of.paced = 2*unaskedBytes, 1, time.Now(), mostPaced-1
+		c.unasked, c.unpaced, c.of.paced = unasked{2 * unaskedBytes, time.Now()}, 1, mostPaced-1
 		defer c.Close()
 		go func() { _, _ = client.Write(make([]byte, 24<<10)) }()
 		began, part := time.Now(), make([]byte, 12<<10)
@@ -326,6 +326,36 @@ func TestAttackPacedHeaders(t *testing.T) {
 		_, err := io.ReadFull(c, part)
 		require.NoError(t, err)
 		assert.Equal(t, mostPaced*pace*(1+24<<10/pacedBytes+1), time.Since(began), "the control: it waits for the last request")
+	})
+}
+
+// TestAttackManyDials: clients without a token dial again before their connections are read slowly. All that is read
+// from them counts. The control is a connection that has sent nothing.
+func TestAttackManyDials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := newConnections(nil, Limits{HeaderBytes: 32 << 10})
+		read := func(bytes ...int) (took time.Duration) {
+			client, server := net.Pipe()
+			defer client.Close()
+			c := &connection{Conn: server, of: of, greeted: true}
+			defer c.Close()
+			began := time.Now()
+			for _, n := range bytes {
+				go func() { _, _ = client.Write(make([]byte, n)) }()
+				_, err := io.ReadFull(c, make([]byte, n))
+				require.NoError(t, err)
+				of.follow(c, http.StateIdle)
+			}
+			return time.Since(began)
+		}
+		assert.Zero(t, read(1, 1))
+		for range allUnaskedBytes / (32 << 10) {
+			read(32 << 10)
+		}
+		assert.Equal(t, pace, read(1, 1))
+		assert.Zero(t, read(1), "the control")
+		time.Sleep(time.Second)
+		assert.Zero(t, read(1, 1))
 	})
 }
 

@@ -27,7 +27,8 @@ type connections struct {
 	limit   int // of those that are held: most, or less for scarceTime after the system has run out of descriptors
 	changed sync.Cond
 	held    map[*connection]struct{}
-	headers int         // bytes of headers of those that are held, see connection.head
+	headers int // bytes of headers of those that are held, see connection.head
+	unasked unasked
 	paced   int         // of those that are held, and wait before more is read from them
 	lowered time.Time   // when the limit was lowered
 	raising *time.Timer // raises it; nil if it was never lowered
@@ -263,9 +264,8 @@ type connection struct {
 	head      int       // bytes of the header of a request that is not authenticated, or has not arrived whole
 	headSince time.Time // when the first of them was read
 
-	unasked int           // bytes that were read without an authenticated request, less what is free for the time
-	counted time.Time     // when some of them were read
-	unpaced int           // those of them that it has not waited for
+	unasked unasked
+	unpaced int           // bytes of them that it has not waited for
 	wake    chan struct{} // closed when the connection need not wait any more before more is read; nil if it does not wait
 }
 
@@ -340,7 +340,7 @@ func (c *connection) settle() {
 	}
 	c.answered()
 	c.running, c.answered = false, nil
-	c.since, c.unasked, c.unpaced = time.Now(), 0, 0
+	c.since, c.unasked, c.unpaced = time.Now(), unasked{}, 0
 	c.of.changed.Broadcast()
 }
 

@@ -53,17 +53,31 @@ func (c *connection) greets() {
 }
 
 // The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
-// and unaskedRate a second. Between two requests, when it holds no header, such a connection waits. It waits for each
-// pacedBytes that it has sent since it last did: for so many paces as connections wait, but for at most mostPaced.
-// Otherwise a hundred connections that send requests without end make other clients wait for seconds. A client whose
-// requests are refused sends less than unaskedBytes of their bodies.
+// and unaskedRate a second, or allUnaskedBytes and allUnaskedRate from all of them, since a client can dial again.
+// Between two requests, when it holds no header, such a connection waits. It waits for each pacedBytes that it has sent
+// since it last did: for so many paces as connections wait, but for at most mostPaced. Otherwise a hundred connections
+// that send requests without end make other clients wait for seconds. A client whose requests are refused sends less
+// than unaskedBytes of their bodies.
 const (
-	unaskedBytes = 512 << 10
-	unaskedRate  = 16 << 10
-	pacedBytes   = 4 << 10
-	pace         = 5 * time.Millisecond
-	mostPaced    = 50
+	unaskedBytes    = 512 << 10
+	unaskedRate     = 16 << 10
+	allUnaskedBytes = 16 << 20
+	allUnaskedRate  = 4 << 20
+	pacedBytes      = 4 << 10
+	pace            = 5 * time.Millisecond
+	mostPaced       = 50
 )
+
+// unasked counts bytes that were read without an authenticated request, less what is free for the time.
+type unasked struct {
+	bytes   int
+	counted time.Time
+}
+
+func (u *unasked) add(bytes, rate int, now time.Time) {
+	free := now.Sub(u.counted) / (time.Second / time.Duration(rate))
+	u.bytes, u.counted = max(u.bytes-int(free), 0)+bytes, now
+}
 
 // Read implements [net.Conn].
 func (c *connection) Read(p []byte) (int, error) {
@@ -74,8 +88,8 @@ func (c *connection) Read(p []byte) (int, error) {
 	if !c.running && !c.closed {
 		now := time.Now()
 		c.countHeader(n, now)
-		c.unasked = max(c.unasked-int(now.Sub(c.counted)/(time.Second/unaskedRate)), 0) + n
-		c.counted = now
+		c.unasked.add(n, unaskedRate, now)
+		c.of.unasked.add(n, allUnaskedRate, now)
 		c.unpaced += n
 	}
 	return n, err
@@ -85,7 +99,7 @@ func (c *connection) Read(p []byte) (int, error) {
 // is closed.
 func (c *connection) waitForPace() {
 	c.of.mu.Lock()
-	if c.unasked <= unaskedBytes {
+	if c.unasked.bytes <= unaskedBytes && c.of.unasked.bytes <= allUnaskedBytes {
 		c.unpaced = 0
 	}
 	if c.running || c.closed || c.head > 0 || c.unpaced == 0 {
