@@ -304,7 +304,7 @@ var guardFaults = []guardFault{
 		edits: in("executor/nested.go", "	ended := planning.Begin(ctx)\n", "	ended := func() { _ = planning.Begin }\n")},
 
 	{name: "answers are masked when their call has ended", pkg: "hostfuncs/network", attack: "TestAttackAnswersThatTakeLongToMask",
-		edits: in("hostfuncs/network/body.go", "body, err = e.client.secrets.MaskFirst(e.ctx, whole, kept)", "body = e.client.secrets.Mask(whole[:kept])")},
+		edits: in("hostfuncs/network/answer.go", "body, err = e.client.secrets.MaskFirst(e.ctx, whole, kept)", "body = e.client.secrets.Mask(whole[:kept])")},
 	{name: "any number of long texts is masked at once", pkg: "hostfuncs/secrets", attack: "TestAttackManyLongTexts",
 		edits: in("hostfuncs/secrets/set.go", "if len(text) <= stretch {", "if len(text) >= 0 {")},
 
