@@ -19,14 +19,6 @@ func setBody(request *http.Request, body []byte) {
 	request.Body, _ = request.GetBody()
 }
 
-// rewind prepares a request to be sent again.
-func rewind(request *http.Request) (err error) {
-	if request.GetBody != nil {
-		request.Body, err = request.GetBody()
-	}
-	return err
-}
-
 // acceptGzip asks for a compressed response. It does not if the request asks for a range, since a
 // part of a gzip stream cannot be decoded.
 func acceptGzip(request *http.Request) {

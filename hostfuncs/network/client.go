@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs"
@@ -66,7 +67,7 @@ func readPermission(options Options) (*effective, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the manifest's permission: %w", err)
 		}
-		r.methods = withoutTunnels(r.methods)
+		r.methods = slices.DeleteFunc(r.methods, isTunnel)
 		p.requests = append(p.requests, r)
 	}
 	for _, granted := range options.Grants {

@@ -132,8 +132,10 @@ func (s *Session) roundTrip(ctx context.Context, l *location, request *http.Requ
 		if err == nil || isNew || c.received > 0 || ctx.Err() != nil || !isSafe(request.Method) {
 			return answer, err
 		}
-		if err := rewind(request); err != nil {
-			return nil, err
+		if request.GetBody != nil {
+			if request.Body, err = request.GetBody(); err != nil {
+				return nil, err
+			}
 		}
 	}
 }

@@ -16,12 +16,10 @@ const (
 )
 
 // isToken reports whether a text is a token (RFC 9110, section 5.6.2).
-func isToken(text string) bool { return text != "" && onlyNames(text, "!#$%&'*+-.^_`|~") }
-
-// onlyNames reports whether a text holds only ASCII letters, digits and the characters in others.
-func onlyNames(text, others string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(others, r)
+func isToken(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') &&
+			!strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 	})
 }
 

@@ -100,10 +100,8 @@ func checkEndpoints(schemes []string, ports []int) error {
 	return nil
 }
 
-// withoutTunnels removes the methods that cannot be granted. CONNECT makes a connection whose
-// content no permission can check, and TRACE reveals the secrets injected into a request.
-func withoutTunnels(methods []string) []string { return slices.DeleteFunc(methods, isTunnel) }
-
+// isTunnel reports whether a method cannot be granted. CONNECT makes a connection whose content no
+// permission can check, and TRACE reveals the secrets injected into a request.
 func isTunnel(method string) bool { return method == "CONNECT" || method == "TRACE" }
 
 // Kind implements [permission.Rule].
@@ -196,7 +194,9 @@ func (r *rule) cutBy(other *rule) string {
 	}) {
 		parts = append(parts, "schemes or ports")
 	}
-	if !other.everyMethod && (r.everyMethod || !isSubset(r.methods, other.methods)) {
+	if !other.everyMethod && (r.everyMethod || slices.ContainsFunc(r.methods, func(method string) bool {
+		return !slices.Contains(other.methods, method)
+	})) {
 		parts = append(parts, "methods")
 	}
 	if !other.coversPaths(r) {
@@ -209,10 +209,6 @@ func (r *rule) coversPaths(other *rule) bool {
 	return !slices.ContainsFunc(other.paths, func(wanted permission.URLPath) bool {
 		return !slices.ContainsFunc(r.paths, func(prefix permission.URLPath) bool { return prefix.Covers(wanted) })
 	})
-}
-
-func isSubset[T comparable](part, whole []T) bool {
-	return !slices.ContainsFunc(part, func(value T) bool { return !slices.Contains(whole, value) })
 }
 
 // String describes the rule: "GET https://*.example.com below /v1".
