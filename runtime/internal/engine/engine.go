@@ -84,13 +84,11 @@ type Engine struct {
 
 	closing context.Context // canceled when the engine closes
 	close   context.CancelCauseFunc
-	starts  chan struct{} // a semaphore for background starts
 
-	compiling chan struct{} // a semaphore for compilations
-
+	starts     chan struct{} // a semaphore for background starts
+	compiling  chan struct{} // a semaphore for compilations
 	assembling chan struct{} // a semaphore for making instances that take long
-
-	retiring chan struct{} // a semaphore for instances that are retired in the background
+	retiring   chan struct{} // a semaphore for instances that are retired in the background
 
 	uncached   sync.Once // guards onUncached
 	onUncached func(error)

@@ -104,9 +104,8 @@ func rewriteWithin(
 	case err != nil && ctx.Err() != nil:
 		return rewritten{}, err
 	case err != nil:
-		return rewritten{},
-			fmt.Errorf(
-				"cannot prove that every loop in the module can be stopped: %w; this is a bug in Caisson, please report it", err)
+		return rewritten{}, fmt.Errorf("cannot prove that every loop in the module can be stopped: %w; "+
+			"this is a bug in Caisson, please report it", err)
 	}
 	return r, nil
 }
