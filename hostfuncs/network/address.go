@@ -2,6 +2,7 @@ package network
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -89,7 +90,7 @@ func forms(address netip.Addr) []netip.Addr {
 		return all
 	}
 	bytes := address.As16()
-	embedded := func(at int) netip.Addr { return netip.AddrFrom4([4]byte(bytes[at : at+4])) }
+	embedded := func(offset int) netip.Addr { return netip.AddrFrom4([4]byte(bytes[offset : offset+4])) }
 	switch {
 	case within("64:ff9b::/96", address), within("::/96", address):
 		return append(all, embedded(12))
@@ -119,6 +120,8 @@ type deniedReach struct {
 	prefixes []netip.Prefix
 	origin   string
 }
+
+var errRefused = errors.New("no address of the host may be connected to")
 
 // refusal is the error that says why connecting to an address is not allowed.
 type refusal struct {

@@ -2,9 +2,11 @@ package network
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs"
@@ -12,6 +14,20 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
+
+// Options configure a [Client].
+type Options struct {
+	Tool     string // the tool's name, for the suggestions in receipts
+	Module   string // its module's SHA-256 in lower-case hex; if empty, no grant bound to a module applies
+	Requests []manifests.NetworkPermission
+	Grants   []manifests.NetworkGrant
+	Deny     []manifests.Deny // those of other kinds are ignored
+	// NoNetwork is the name of the profile that denies all network access, if any.
+	NoNetwork string
+	Secrets   secretValues  // nil: none; a [secrets.Set]
+	Resolver  *net.Resolver // nil: the system's resolver
+	Logger    *slog.Logger  // for causes that hold addresses; nil: they are dropped
+}
 
 // Client enforces the network permission of one tool. It is safe for concurrent use.
 type Client struct {
@@ -42,6 +58,47 @@ func New(options Options) (*Client, error) {
 		c.logger = slog.New(slog.DiscardHandler)
 	}
 	return c, nil
+}
+
+func readPermission(options Options) (*effective, error) {
+	p := &effective{tool: options.Tool, known: newRanges()}
+	for _, requested := range options.Requests {
+		r, err := readRequest(requested)
+		if err != nil {
+			return nil, fmt.Errorf("the manifest's permission: %w", err)
+		}
+		r.methods = slices.DeleteFunc(r.methods, isTunnel)
+		p.requests = append(p.requests, r)
+	}
+	for _, granted := range options.Grants {
+		g, err := readGrant(granted, options.Module)
+		if err != nil {
+			return nil, fmt.Errorf("the grant%s: %w", at(granted.Origin), err)
+		}
+		p.grants = append(p.grants, g)
+		p.isSpecial = p.isSpecial || !g.reach.isPublic()
+	}
+	if options.NoNetwork != "" {
+		everything, err := readDenial("", manifests.NetworkDeny{})
+		if err != nil {
+			return nil, err
+		}
+		everything.profile = options.NoNetwork
+		p.denials = append(p.denials, everything)
+	}
+	for _, denied := range options.Deny {
+		if denied.Network == nil {
+			continue
+		}
+		d, err := readDenial(denied.Origin, *denied.Network)
+		if err != nil {
+			return nil, fmt.Errorf("the denial%s: %w", at(denied.Origin), err)
+		}
+		p.denials = append(p.denials, d)
+		p.isSpecial = p.isSpecial || len(d.reach) > 0
+	}
+	p.decide(options.Module)
+	return p, nil
 }
 
 // Decisions returns the decision on each request of the manifest, in the manifest's order.
@@ -82,20 +139,6 @@ func (c *Client) log(ctx context.Context, level slog.Level, message, target stri
 		return
 	}
 	c.logger.Log(ctx, level, message, "tool", c.permission.tool, "target", target, "cause", c.maskText(cause.Error()))
-}
-
-// Options configure a [Client].
-type Options struct {
-	Tool     string // the tool's name, for the suggestions in receipts
-	Module   string // its module's SHA-256 in lower-case hex; if empty, no grant bound to a module applies
-	Requests []manifests.NetworkPermission
-	Grants   []manifests.NetworkGrant
-	Deny     []manifests.Deny // those of other kinds are ignored
-	// NoNetwork is the name of the profile that denies all network access, if any.
-	NoNetwork string
-	Secrets   secretValues  // nil: none; a [secrets.Set]
-	Resolver  *net.Resolver // nil: the system's resolver
-	Logger    *slog.Logger  // for causes that hold addresses; nil: they are dropped
 }
 
 // secretValues injects secrets into requests and masks them in responses. Implementations must be safe

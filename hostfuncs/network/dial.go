@@ -21,11 +21,9 @@ const (
 	handshakeTimeout = 10 * time.Second
 )
 
-var errRefused = errors.New("no address of the host may be connected to")
-
 // dial connects to the host of a location, with TLS if the scheme is https.
 func (c *Client) dial(ctx context.Context, l *location, to *reach) (*connection, error) {
-	raw, err := c.connect(ctx, l, to)
+	raw, err := c.dialTCP(ctx, l, to)
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +37,9 @@ func (c *Client) dial(ctx context.Context, l *location, to *reach) (*connection,
 	return newConnection(raw, secure), nil
 }
 
-// connect connects to one of the host's addresses. It checks each address immediately before
+// dialTCP connects to one of the host's addresses. It checks each address immediately before
 // connecting to it, no matter how and when the address was resolved.
-func (c *Client) connect(ctx context.Context, l *location, to *reach) (net.Conn, error) {
+func (c *Client) dialTCP(ctx context.Context, l *location, to *reach) (net.Conn, error) {
 	address := net.JoinHostPort(l.Host.String(), strconv.Itoa(l.Port))
 	if to.connect.IsValid() {
 		address = to.connect.String()
@@ -134,8 +132,10 @@ func (s *Session) roundTrip(ctx context.Context, l *location, request *http.Requ
 		if err == nil || isNew || c.received > 0 || ctx.Err() != nil || !isSafe(request.Method) {
 			return answer, err
 		}
-		if err := rewind(request); err != nil {
-			return nil, err
+		if request.GetBody != nil {
+			if request.Body, err = request.GetBody(); err != nil {
+				return nil, err
+			}
 		}
 	}
 }

@@ -133,7 +133,7 @@ func FuzzRules(f *testing.F) {
 				asked = asked || p.requests[i].allows(l, method)
 				given = given || p.grants[i].allows(l, method)
 			}
-			want := asked && given && p.denied(l, method) == nil
+			want := asked && given && p.denialOf(l, method) == nil
 			require.Equal(t, want, p.allows(l, method), "%s %s of %+v", method, l.url.String(), options)
 			for i := range p.permits {
 				permit := &p.permits[i]
@@ -152,7 +152,7 @@ func requireReceipt(t *testing.T, p *effective, l *location, method string) {
 	t.Helper()
 	receipt := p.receipt(l, method)
 	require.NotEmpty(t, receipt.Rule)
-	if p.denied(l, method) != nil || l.path.IsAmbiguous() {
+	if p.denialOf(l, method) != nil || l.path.IsAmbiguous() {
 		return
 	}
 	require.NotEmpty(t, receipt.Allow)

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/permission"
 )
@@ -18,7 +16,12 @@ const (
 )
 
 // isToken reports whether a text is a token (RFC 9110, section 5.6.2).
-func isToken(text string) bool { return text != "" && onlyNames(text, "!#$%&'*+-.^_`|~") }
+func isToken(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') &&
+			!strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}
 
 // readMethod checks the method of a guest's request. The default is GET.
 func readMethod(method string) (string, error) {
@@ -70,12 +73,12 @@ func isFieldValue(text string) bool {
 // isTransport reports whether a header controls the transport of a message, which is up to the host.
 func isTransport(name string) bool {
 	name = permission.FoldHeader(name)
-	hop := []string{
+	hopByHop := []string{
 		"host", "connection", "contentlength", "transferencoding", "te", "trailer", "upgrade", "keepalive", "expect",
 		"http2settings",
 	}
 	// CGI turns Proxy into HTTP_PROXY (CVE-2016-5385).
-	return slices.Contains(hop, name) || strings.HasPrefix(name, "proxy")
+	return slices.Contains(hopByHop, name) || strings.HasPrefix(name, "proxy")
 }
 
 // isOverride reports whether some servers let a header override the request's method, path or host,
@@ -121,34 +124,4 @@ func withoutBody(header http.Header) http.Header {
 		kept.Del(name)
 	}
 	return kept
-}
-
-// answered returns the headers of a response as the guest sees them.
-func (c *Client) answered(header http.Header) [][2]string {
-	hop := map[string]bool{}
-	for name := range strings.SplitSeq(strings.ToLower(strings.Join(header.Values("Connection"), ",")), ",") {
-		hop[strings.TrimSpace(name)] = true
-	}
-	var fields [][2]string
-	for name, values := range header {
-		lower := strings.ToLower(name)
-		if lower != "content-length" && isTransport(name) || hop[lower] {
-			continue
-		}
-		for _, value := range values {
-			fields = append(fields, [2]string{printable(c.maskText(name)), printable(c.maskText(value))})
-		}
-	}
-	slices.SortStableFunc(fields, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
-	return fields
-}
-
-// printable replaces invalid UTF-8 and unprintable characters other than tabs with U+FFFD.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\t' && !unicode.IsPrint(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
 }

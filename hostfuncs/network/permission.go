@@ -55,53 +55,6 @@ type effective struct {
 	isSpecial bool
 }
 
-func readPermission(options Options) (*effective, error) {
-	p := &effective{tool: options.Tool, known: newRanges()}
-	for _, requested := range options.Requests {
-		r, err := readRequest(requested)
-		if err != nil {
-			return nil, fmt.Errorf("the manifest's permission: %w", err)
-		}
-		r.methods = withoutTunnels(r.methods)
-		p.requests = append(p.requests, r)
-	}
-	for _, granted := range options.Grants {
-		g, err := readGrant(granted, options.Module)
-		if err != nil {
-			return nil, fmt.Errorf("the grant%s: %w", at(granted.Origin), err)
-		}
-		p.grants = append(p.grants, g)
-		p.isSpecial = p.isSpecial || !g.reach.isPublic()
-	}
-	if options.NoNetwork != "" {
-		everything, err := readDenial("", manifests.NetworkDeny{})
-		if err != nil {
-			return nil, err
-		}
-		everything.profile = options.NoNetwork
-		p.denials = append(p.denials, everything)
-	}
-	for _, denied := range options.Deny {
-		if denied.Network == nil {
-			continue
-		}
-		d, err := readDenial(denied.Origin, *denied.Network)
-		if err != nil {
-			return nil, fmt.Errorf("the denial%s: %w", at(denied.Origin), err)
-		}
-		p.denials = append(p.denials, d)
-		p.isSpecial = p.isSpecial || len(d.reach) > 0
-	}
-	p.decide(options.Module)
-	return p, nil
-}
-
-// withoutTunnels removes the methods that cannot be granted. CONNECT makes a connection whose
-// content no permission can check, and TRACE reveals the secrets injected into a request.
-func withoutTunnels(methods []string) []string { return slices.DeleteFunc(methods, isTunnel) }
-
-func isTunnel(method string) bool { return method == "CONNECT" || method == "TRACE" }
-
 func at(origin string) string {
 	if origin == "" {
 		return ""
@@ -194,7 +147,7 @@ func (p *effective) reaches(origin rule) bool {
 
 // allows reports whether a request may be sent. The addresses it may be sent to are its reach.
 func (p *effective) allows(l *location, method string) bool {
-	if p.denied(l, method) != nil {
+	if p.denialOf(l, method) != nil {
 		return false
 	}
 	for i := range p.permits {
@@ -205,8 +158,8 @@ func (p *effective) allows(l *location, method string) bool {
 	return false
 }
 
-// denied returns the denial that matches the request at any address, or nil.
-func (p *effective) denied(l *location, method string) *denial {
+// denialOf returns the denial that matches the request at any address, or nil.
+func (p *effective) denialOf(l *location, method string) *denial {
 	for i := range p.denials {
 		if d := &p.denials[i]; len(d.reach) == 0 && d.matches(l, method) {
 			return d

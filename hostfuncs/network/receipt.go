@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/permission"
@@ -16,7 +15,7 @@ import (
 // receipt returns a receipt with the reason why a request was denied and what would allow it. Its Value is not set.
 func (p *effective) receipt(l *location, method string) tool.Denial {
 	refused := tool.Denial{Permission: "network"}
-	if d := p.denied(l, method); d != nil {
+	if d := p.denialOf(l, method); d != nil {
 		refused.Rule = d.reason()
 		return refused
 	}
@@ -34,33 +33,6 @@ func (p *effective) receipt(l *location, method string) tool.Denial {
 		}
 	}
 	return refused
-}
-
-// gap is the set of properties in which a request does not match a rule. A rule with a smaller gap is closer.
-type gap uint8
-
-const (
-	gapPath gap = 1 << iota
-	gapMethod
-	gapEndpoint
-	gapHost
-)
-
-func (r *rule) gap(l *location, method string) gap {
-	var differs gap
-	if !r.host.Matches(l.Host) {
-		differs |= gapHost
-	}
-	if !r.allowsEndpoint(l) {
-		differs |= gapEndpoint
-	}
-	if !r.allowsMethod(method) {
-		differs |= gapMethod
-	}
-	if !r.allowsPath(l) {
-		differs |= gapPath
-	}
-	return differs
 }
 
 // candidate is the rule closest to a request.
@@ -249,36 +221,6 @@ func reasonText(asked *rule, given []*grant, complete bool) string {
 	return strings.Join(cuts, "; ")
 }
 
-// cutBy lists the properties in which another, overlapping rule is narrower.
-func (r *rule) cutBy(other *rule) string {
-	var parts []string
-	if !other.host.Covers(r.host) {
-		parts = append(parts, "hosts")
-	}
-	if slices.ContainsFunc(r.endpoints, func(e endpoint) bool {
-		return !slices.ContainsFunc(other.endpoints, func(wider endpoint) bool { return wider.covers(e) })
-	}) {
-		parts = append(parts, "schemes or ports")
-	}
-	if !other.everyMethod && (r.everyMethod || !isSubset(r.methods, other.methods)) {
-		parts = append(parts, "methods")
-	}
-	if !other.coversPaths(r) {
-		parts = append(parts, "paths")
-	}
-	return strings.Join(parts, ", ")
-}
-
-func (r *rule) coversPaths(other *rule) bool {
-	return !slices.ContainsFunc(other.paths, func(wanted permission.URLPath) bool {
-		return !slices.ContainsFunc(r.paths, func(prefix permission.URLPath) bool { return prefix.Covers(wanted) })
-	})
-}
-
-func isSubset[T comparable](part, whole []T) bool {
-	return !slices.ContainsFunc(part, func(value T) bool { return !slices.Contains(whole, value) })
-}
-
 // deniedText names the denials that may cut what was requested.
 func (p *effective) deniedText(cut []int) string {
 	var lines []string
@@ -289,29 +231,4 @@ func (p *effective) deniedText(cut []int) string {
 		return ""
 	}
 	return "less what " + strings.Join(lines, " and ") + " denies"
-}
-
-// reason returns the reason for a denial, for receipts.
-func (d *denial) reason() string {
-	if d.profile != "" {
-		return fmt.Sprintf("the profile %s takes the network away", d.profile)
-	}
-	return "denied by " + cmp.Or(d.origin, permission.Operator)
-}
-
-// String describes the rule: "GET https://*.example.com below /v1".
-func (r *rule) String() string {
-	var origins []string
-	for _, e := range r.endpoints {
-		origins = append(origins, permission.Origin{Scheme: e.scheme, Host: r.host, Port: e.port}.String())
-	}
-	text := strings.Join(r.methods, ", ") + " " + strings.Join(origins, " or ")
-	var below []string
-	for _, path := range r.paths {
-		if path.IsEvery() {
-			return text
-		}
-		below = append(below, path.String())
-	}
-	return text + " below " + strings.Join(below, " or ")
 }

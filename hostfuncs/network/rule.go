@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
@@ -99,6 +100,10 @@ func checkEndpoints(schemes []string, ports []int) error {
 	return nil
 }
 
+// isTunnel reports whether a method cannot be granted. CONNECT makes a connection whose content no
+// permission can check, and TRACE reveals the secrets injected into a request.
+func isTunnel(method string) bool { return method == "CONNECT" || method == "TRACE" }
+
 // Kind implements [permission.Rule].
 func (r *rule) Kind() permission.Kind { return kind }
 
@@ -178,6 +183,78 @@ func (r *rule) Covers(with permission.Rule) bool {
 	return ok && other.cutBy(r) == ""
 }
 
+// cutBy lists the properties in which another, overlapping rule is narrower.
+func (r *rule) cutBy(other *rule) string {
+	var parts []string
+	if !other.host.Covers(r.host) {
+		parts = append(parts, "hosts")
+	}
+	if slices.ContainsFunc(r.endpoints, func(e endpoint) bool {
+		return !slices.ContainsFunc(other.endpoints, func(wider endpoint) bool { return wider.covers(e) })
+	}) {
+		parts = append(parts, "schemes or ports")
+	}
+	if !other.everyMethod && (r.everyMethod || slices.ContainsFunc(r.methods, func(method string) bool {
+		return !slices.Contains(other.methods, method)
+	})) {
+		parts = append(parts, "methods")
+	}
+	if !other.coversPaths(r) {
+		parts = append(parts, "paths")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (r *rule) coversPaths(other *rule) bool {
+	return !slices.ContainsFunc(other.paths, func(wanted permission.URLPath) bool {
+		return !slices.ContainsFunc(r.paths, func(prefix permission.URLPath) bool { return prefix.Covers(wanted) })
+	})
+}
+
+// String describes the rule: "GET https://*.example.com below /v1".
+func (r *rule) String() string {
+	var origins []string
+	for _, e := range r.endpoints {
+		origins = append(origins, permission.Origin{Scheme: e.scheme, Host: r.host, Port: e.port}.String())
+	}
+	text := strings.Join(r.methods, ", ") + " " + strings.Join(origins, " or ")
+	var below []string
+	for _, path := range r.paths {
+		if path.IsEvery() {
+			return text
+		}
+		below = append(below, path.String())
+	}
+	return text + " below " + strings.Join(below, " or ")
+}
+
+// gap is the set of properties in which a request does not match a rule. A rule with a smaller gap is closer.
+type gap uint8
+
+const (
+	gapPath gap = 1 << iota
+	gapMethod
+	gapEndpoint
+	gapHost
+)
+
+func (r *rule) gap(l *location, method string) gap {
+	var differs gap
+	if !r.host.Matches(l.Host) {
+		differs |= gapHost
+	}
+	if !r.allowsEndpoint(l) {
+		differs |= gapEndpoint
+	}
+	if !r.allowsMethod(method) {
+		differs |= gapMethod
+	}
+	if !r.allowsPath(l) {
+		differs |= gapPath
+	}
+	return differs
+}
+
 // denial is one denial of the operator, or of a profile.
 type denial struct {
 	rule
@@ -209,3 +286,11 @@ func (d *denial) matches(l *location, method string) bool {
 // Covers reports whether the denial contains every request of a rule. A denial that is limited to
 // some addresses covers no rule.
 func (d *denial) Covers(with permission.Rule) bool { return len(d.reach) == 0 && d.rule.Covers(with) }
+
+// reason returns the reason for a denial, for receipts.
+func (d *denial) reason() string {
+	if d.profile != "" {
+		return fmt.Sprintf("the profile %s takes the network away", d.profile)
+	}
+	return "denied by " + cmp.Or(d.origin, permission.Operator)
+}

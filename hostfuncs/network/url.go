@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/permission"
+	"github.com/caisson-run/caisson/tool"
 )
 
 const maxURL = 8 << 10 // bytes
@@ -146,3 +147,8 @@ func readPort(u *url.URL) (int, error) {
 	}
 	return port, nil
 }
+
+const maxShown = 512 // bytes of a URL in receipts and records
+
+// shown returns a guest's or a server's text in a form that is safe to display.
+func shown(text string) string { return tool.Shown(text, maxShown) }

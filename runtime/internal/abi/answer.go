@@ -1,9 +1,11 @@
 package abi
 
 import (
-	"context"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"math"
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/tool"
@@ -70,105 +72,46 @@ func encode(value any) []byte {
 	return written
 }
 
-// About is what a guest may know about its call. The caller must leave out everything that the
-// guest's tool has not been granted.
-type About struct {
-	CallID  string
-	Tool    string // the registered name
-	Tenant  string
-	User    string
-	Session string
-	Context map[string]string // by name
-	Files   []tool.File
-	Trace   string // a W3C traceparent
-	Request tool.Request
+// tryEncode returns a value's JSON, in which <, > and & are not escaped.
+func tryEncode(value any) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buffer.Bytes(), []byte{'\n'}), nil
 }
 
-// wireAbout is the wire format of [About].
-type wireAbout struct {
-	CallID  string            `json:"call_id"`
-	Tool    string            `json:"tool"`
-	Tenant  string            `json:"tenant,omitempty"`
-	User    string            `json:"user,omitempty"`
-	Session string            `json:"session,omitempty"`
-	Context map[string]string `json:"context"`
-	Files   []tool.File       `json:"files"`
-	Trace   string            `json:"traceparent,omitempty"`
-	Request tool.Request      `json:"request,omitzero"`
+// list returns elements, or an empty list instead of nil, so that JSON has [] and not null.
+func list[E any](elements []E) []E {
+	if elements == nil {
+		return []E{}
+	}
+	return elements
 }
 
-// contextGet returns what the guest may know about its call. It encodes the response once per call.
-func contextGet(c *call) (answer, error) {
-	if err := c.request(nil); err != nil {
-		return answer{}, err
+// failureOf returns a failure of a package of hostfuncs as the guest may see it.
+func failureOf(err error) error {
+	failure, ok := errors.AsType[*hostfuncs.Error](err)
+	switch {
+	case !ok:
+		return err
+	case failure.Denial != nil:
+		return denied(*failure.Denial)
+	case failure.Kind == hostfuncs.ErrLimit && failure.Limit == "tool_calls":
+		return limitedTo(failure.Limit, failure.Value, failure.Message)
+	case failure.Kind == hostfuncs.ErrLimit:
+		return limited(failure.Limit, failure.Value)
 	}
-	if c.session.About == nil {
-		return answer{}, unavailable("the tool has no context")
+	if status, ok := messages[failure.Kind]; ok {
+		return said(status, cmp.Or(failure.Message, failure.Kind.Error()))
 	}
-	if c.session.about == nil {
-		c.session.about = encode(c.session.About().wire())
-	}
-	return answer{status: statusOK, head: c.session.about}, nil
+	return err
 }
 
-func (a About) wire() wireAbout {
-	if a.Context == nil {
-		a.Context = map[string]string{}
-	}
-	return wireAbout{
-		CallID: a.CallID, Tool: a.Tool, Tenant: a.Tenant, User: a.User, Session: a.Session,
-		Context: a.Context, Files: list(a.Files), Trace: a.Trace, Request: a.Request,
-	}
-}
-
-// response is the unread rest of an answer. Head and body are separate, so that the body need not
-// be copied behind the head.
-type response struct{ head, body []byte }
-
-// hold keeps the answer's response for the guest to read. It returns the function's result: status
-// in the upper half, response length in the lower half.
-func (s *Session) hold(a answer) uint64 {
-	s.held = response{a.head, a.body}
-	return uint64(a.status)<<32 | uint64(len(a.head)+len(a.body))
-}
-
-// next copies the next bytes into the buffer and returns how many. It releases the response once
-// all of it has been read.
-func (r *response) next(buffer []byte) int {
-	n := copy(buffer, r.head)
-	r.head = r.head[n:]
-	m := copy(buffer[n:], r.body)
-	r.body = r.body[m:]
-	if len(r.head)+len(r.body) == 0 {
-		*r = response{}
-	}
-	return n + m
-}
-
-// maxPiece is the most bytes that one read copies, so that it returns soon.
-const maxPiece = 1 << 20
-
-// outside is the result of a read whose buffer lies outside the memory: -1 as an i32. Such a read
-// copies nothing.
-const outside = math.MaxUint32
-
-func readFunction() hostfuncs.Function {
-	const name = "read"
-	return hostfuncs.Function{
-		Module: IO, Name: name,
-		Params: []hostfuncs.ValueType{hostfuncs.I32, hostfuncs.I32}, Results: []hostfuncs.ValueType{hostfuncs.I32},
-		Call: func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
-			session, err := sessionOf(ctx, IO+"."+name)
-			if err != nil {
-				return err
-			}
-			buffer, ok := memory.View(uint32(stack[0]), uint32(stack[1]))
-			if !ok {
-				stack[0] = outside
-				return nil
-			}
-			stack[0] = uint64(session.held.next(buffer[:min(len(buffer), maxPiece)]))
-			return nil
-		},
-	}
+// messages are the failures whose response is a message, with their statuses.
+var messages = map[error]status{
+	hostfuncs.ErrInvalid: statusInvalid, hostfuncs.ErrDeadline: statusDeadline,
+	hostfuncs.ErrIO: statusIO, hostfuncs.ErrUnavailable: statusUnavailable,
 }

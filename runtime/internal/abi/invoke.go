@@ -3,7 +3,6 @@ package abi
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs"
@@ -92,15 +91,3 @@ func clip(name string) string {
 
 // MaxInvocation returns how many bytes a request may have, and how many its body.
 func (s *Session) MaxInvocation() (request, body int64) { return maxEmission, s.maxBody() }
-
-// plainMemory is a linear memory that is the bytes themselves.
-type plainMemory []byte
-
-// View implements [hostfuncs.Memory].
-func (m plainMemory) View(offset, length uint32) ([]byte, bool) {
-	end := uint64(offset) + uint64(length)
-	if end > uint64(len(m)) {
-		return nil, false
-	}
-	return slices.Clip(m[offset:end]), true
-}

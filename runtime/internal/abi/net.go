@@ -1,14 +1,11 @@
 package abi
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"math"
 	"time"
 
-	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 )
@@ -133,29 +130,4 @@ func (c *call) failure(err error) error {
 		return context.Cause(c.ctx)
 	}
 	return failureOf(err)
-}
-
-// failureOf returns a failure of a package of hostfuncs as the guest may see it.
-func failureOf(err error) error {
-	failure, ok := errors.AsType[*hostfuncs.Error](err)
-	switch {
-	case !ok:
-		return err
-	case failure.Denial != nil:
-		return denied(*failure.Denial)
-	case failure.Kind == hostfuncs.ErrLimit && failure.Limit == "tool_calls":
-		return limitedTo(failure.Limit, failure.Value, failure.Message)
-	case failure.Kind == hostfuncs.ErrLimit:
-		return limited(failure.Limit, failure.Value)
-	}
-	if status, ok := messages[failure.Kind]; ok {
-		return said(status, cmp.Or(failure.Message, failure.Kind.Error()))
-	}
-	return err
-}
-
-// messages are the failures whose response is a message, with their statuses.
-var messages = map[error]status{
-	hostfuncs.ErrInvalid: statusInvalid, hostfuncs.ErrDeadline: statusDeadline,
-	hostfuncs.ErrIO: statusIO, hostfuncs.ErrUnavailable: statusUnavailable,
 }

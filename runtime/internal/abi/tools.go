@@ -1,9 +1,7 @@
 package abi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
@@ -91,25 +89,6 @@ func encodeRecord(r tool.Record) ([]byte, error) {
 		Repairs: list(r.Repairs), Denials: list(r.Denials), Log: r.Log, Usage: r.Usage, HostCalls: list(r.HostCalls),
 		Source: r.Source, Parent: r.Parent, Cuts: r.Cuts,
 	})
-}
-
-// list returns elements, or an empty list instead of nil, so that JSON has [] and not null.
-func list[E any](elements []E) []E {
-	if elements == nil {
-		return []E{}
-	}
-	return elements
-}
-
-// tryEncode returns a value's JSON, in which <, > and & are not escaped.
-func tryEncode(value any) ([]byte, error) {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buffer.Bytes(), []byte{'\n'}), nil
 }
 
 // secretsExists reports whether the tool has a secret.

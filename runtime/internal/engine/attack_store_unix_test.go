@@ -104,7 +104,7 @@ func TestAttackIrregularEntriesControl(t *testing.T) {
 func TestScratchOfOthersStays(t *testing.T) {
 	folder := t.TempDir()
 	target := filepath.Join(folder, "target")
-	aged(t, target, 2*abandoned)
+	aged(t, target, 2*abandonedAge)
 	link := filepath.Join(folder, "caisson-compiled-1")
 	require.NoError(t, os.Symlink(target, link))
 	file := filepath.Join(folder, "caisson-compiled-2")
@@ -115,11 +115,11 @@ func TestScratchOfOthersStays(t *testing.T) {
 	kept := []string{target, link, file, open}
 	if os.Geteuid() == 0 {
 		foreign := filepath.Join(folder, "caisson-compiled-4")
-		aged(t, foreign, 2*abandoned)
+		aged(t, foreign, 2*abandonedAge)
 		require.NoError(t, os.Chown(foreign, 65534, 65534))
 		kept = append(kept, foreign)
 	}
-	require.NoError(t, sweepScratch(folder, time.Now().Add(2*abandoned)))
+	require.NoError(t, sweepScratch(folder, time.Now().Add(2*abandonedAge)))
 	for _, path := range kept {
 		_, err := os.Lstat(path)
 		assert.NoError(t, err, path)

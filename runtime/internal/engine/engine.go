@@ -9,14 +9,11 @@ package engine
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	goruntime "runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -26,15 +23,6 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
-
-// Digest is the SHA-256 of a module's bytes.
-type Digest [sha256.Size]byte
-
-// String returns the digest in lower-case hex.
-func (d Digest) String() string { return hex.EncodeToString(d[:]) }
-
-// DigestOf returns the digest of a module's bytes.
-func DigestOf(source []byte) Digest { return sha256.Sum256(source) }
 
 // Options configure an [Engine].
 type Options struct {
@@ -96,13 +84,11 @@ type Engine struct {
 
 	closing context.Context // canceled when the engine closes
 	close   context.CancelCauseFunc
-	starts  chan struct{} // a semaphore for background starts
 
-	compiling chan struct{} // a semaphore for compilations
-
+	starts     chan struct{} // a semaphore for background starts
+	compiling  chan struct{} // a semaphore for compilations
 	assembling chan struct{} // a semaphore for making instances that take long
-
-	retiring chan struct{} // a semaphore for instances that are retired in the background
+	retiring   chan struct{} // a semaphore for instances that are retired in the background
 
 	uncached   sync.Once // guards onUncached
 	onUncached func(error)
@@ -226,66 +212,9 @@ func valueTypes(types []hostfuncs.ValueType) []api.ValueType {
 	return converted
 }
 
-// memoryFor returns the memory of a run on which a host function works, for the instance that calls it.
-type memoryFor func(run *runContext, calling api.Module) hostfuncs.Memory
-
 func guestMemory(run *runContext, calling api.Module) hostfuncs.Memory { return run.memoryOf(calling) }
 func kernelMemory(run *runContext, _ api.Module) hostfuncs.Memory {
 	return kernelView{run.instance.kernel}
-}
-
-// adapt converts a hostfuncs.Function to a wazero function. An error or a panic ends the guest.
-func adapt(f hostfuncs.Function, memory memoryFor) api.GoModuleFunc {
-	return func(ctx context.Context, calling api.Module, stack []uint64) {
-		run := runOf(ctx)
-		// A guest that spends its time in host functions uses up its slice slowly.
-		if run.calls++; run.calls%callsUnseen == 0 {
-			run.look(ctx)
-		}
-		err := run.invoke(ctx, &f, memory(run, calling), stack)
-		narrow(stack, f.Results)
-		if err == nil && run.isOverdrawn() {
-			err = &Error{Op: "run", Kind: ErrFuel}
-		}
-		if err != nil {
-			run.end(err)
-		}
-	}
-}
-
-// narrow clears the upper halves of results of 32 bits. wazero v1.12.0 on amd64 hands them to the guest, which may use
-// them as part of an address that was checked without them.
-func narrow(stack []uint64, results []hostfuncs.ValueType) {
-	for n, t := range results {
-		if t == hostfuncs.I32 {
-			stack[n] = uint64(uint32(stack[n]))
-		}
-	}
-}
-
-// invoke calls a host function for the guest, or returns the error with which the guest must end.
-func (c *runContext) invoke(ctx context.Context, f *hostfuncs.Function, memory hostfuncs.Memory, stack []uint64) error {
-	if !c.watched.enter(f) {
-		return errAbandoned
-	}
-	err := guarded(ctx, memory, f, stack)
-	c.watched.leave()
-	c.watched.enterGuest(c.instance.onThread())
-	return err
-}
-
-// callsUnseen is the number of host calls between two checks of the clock. Host functions that
-// block check their context themselves.
-const callsUnseen = 8
-
-// guarded calls f and converts a panic to an error.
-func guarded(ctx context.Context, memory hostfuncs.Memory, f *hostfuncs.Function, stack []uint64) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = &PanicError{Function: f.Module + "." + f.Name, Value: value, Stack: debug.Stack()}
-		}
-	}()
-	return f.Call(ctx, memory, stack)
 }
 
 // Compile returns the module for source, compiling it unless this engine or its cache directory
@@ -329,7 +258,7 @@ func (e *Engine) Begin(source Source, accept func(*wasm.Linked) error) (*Compila
 	if c := e.Find(wanted, len(source.Libraries)); c != nil {
 		return c, nil
 	}
-	read, err := e.inspect(source)
+	read, err := source.inspect(e.offered)
 	if err != nil {
 		return nil, err
 	}

@@ -86,6 +86,11 @@ func kernels(t testing.TB, language guests.Language) []byte {
 	return source
 }
 
+// rewrite is rewriteWithin for a module that is linked with no others, within the default bounds.
+func rewrite(ctx context.Context, source []byte, description *wasm.Module) (rewritten, error) {
+	return rewriteWithin(ctx, source, description, wasm.Bounds{}, role{}, nil)
+}
+
 func inspect(t testing.TB, source []byte) *wasm.Module {
 	t.Helper()
 	description, err := wasm.Inspect(source)

@@ -57,6 +57,27 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
+// ErrNotStarted means that a module's runs cannot resume a started program. Errors that wrap it are
+// [NotStartedError]s.
+var ErrNotStarted = errors.New("the program cannot be resumed")
+
+// NotStartedError says why runs cannot resume a started program.
+type NotStartedError struct {
+	Reason string // a sentence about the program
+	Err    error  // how the start ended; nil unless it failed
+}
+
+// Error returns the reason.
+func (e *NotStartedError) Error() string { return fmt.Sprintf("%v: %s", ErrNotStarted, e.Reason) }
+
+// Unwrap returns ErrNotStarted and the cause.
+func (e *NotStartedError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrNotStarted}
+	}
+	return []error{ErrNotStarted, e.Err}
+}
+
 // moduleError is the reason why this engine does not run a module.
 type moduleError struct{ reason error }
 

@@ -2,12 +2,9 @@ package engine
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"reflect"
-	goruntime "runtime"
 	"sync"
 	"unsafe"
 
@@ -37,34 +34,6 @@ const (
 // distance of a call to 32 bits. So a call to a function that is 2 GiB away jumps to an unrelated address, where
 // another module may have constants of its choice.
 const mostNativeCode = 1 << 30
-
-// checkSize refuses a module with more native code than the limit.
-func (e *Engine) checkSize(bytes int64) error {
-	if bytes > e.mostCode {
-		return &moduleError{fmt.Errorf("it has more than %d MiB of native code", e.mostCode>>20)}
-	}
-	return nil
-}
-
-// checkCode checks the size of a module's native code, and compares the stack frames of its functions with the
-// estimates of the depth pass. If a frame is far larger, the error is a [*framesError]. On an error, checkCode closes
-// the code.
-func (e *Engine) checkCode(ctx context.Context, r rewritten, code wazero.CompiledModule) error {
-	text, offsets := machineCode(code)
-	err := e.checkSize(int64(len(text)))
-	if err == nil && goruntime.GOARCH == "amd64" {
-		var taken []int64
-		if taken, err = framesOf(text, offsets); err == nil {
-			if large := r.exceeded(taken); large != nil {
-				err = large
-			}
-		}
-	}
-	if err != nil {
-		return errors.Join(err, code.Close(ctx))
-	}
-	return nil
-}
 
 // exceeded returns an error if functions take far more than they are taken for, or nil. The estimates follow the
 // module's text. What a compiler keeps on the stack depends on more: on registers, on globals that it loads again, and

@@ -147,19 +147,3 @@ func engineOf(instance reflect.Value) reflect.Value {
 	}
 	return structOf(engine.Elem())
 }
-
-// structOf returns what a pointer to a struct points to, or the zero value.
-func structOf(pointer reflect.Value) reflect.Value {
-	if pointer.Kind() != reflect.Pointer || pointer.Type().Elem().Kind() != reflect.Struct {
-		return reflect.Value{}
-	}
-	return pointer.Elem()
-}
-
-// field returns a field of a struct, or the zero value.
-func field(of reflect.Value, name string) reflect.Value {
-	if of.Kind() != reflect.Struct {
-		return reflect.Value{}
-	}
-	return of.FieldByName(name)
-}

@@ -24,8 +24,6 @@ type imageFile struct {
 }
 
 const (
-	systemPage = imagePage
-
 	// filledGap is the longest run of zero bytes that an image holds, where that saves a mapping. If there would be
 	// more than mostSpans, longer gaps are filled, up to mostFilledGap.
 	filledGap     = 256 << 10

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
@@ -37,197 +36,6 @@ type instance struct {
 	name      string      // of the function that was called last
 	called    exported    // the last one
 	heap      int64       // what it takes of the Go heap in wazero, in bytes; 0 if that is not known
-}
-
-// instantiate makes an instance. Its start function has not run. If the memory limit is too low, it
-// returns how much memory is needed.
-func (m *Module) instantiate(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
-	i, refused, err := m.assemble(ctx, limit)
-	if err != nil {
-		return nil, refused, err
-	}
-	if err := m.imprint(ctx, i); err != nil {
-		i.close(ctx)
-		return nil, 0, err
-	}
-	return i, 0, nil
-}
-
-// assemble makes an instance without its data segments, unless they were left in the module, and those
-// beside it with theirs.
-func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
-	inside, beside, refused, err := m.assembleBeside(ctx, limit)
-	if err != nil {
-		return nil, refused, err
-	}
-	i, refused, err := m.assembleOne(inside, limit, beside)
-	if err != nil {
-		closeAll(ctx, beside)
-		return nil, refused, err
-	}
-	i.beside = beside
-	if m.hasKernel {
-		i.kernel = beside[0]
-		if err := i.findLeft(); err != nil {
-			i.close(ctx)
-			return nil, 0, err
-		}
-	}
-	i.shareLimit()
-	return i, 0, nil
-}
-
-// assembleOne makes an instance, whose memory is limited together with those of others.
-func (m *Module) assembleOne(
-	ctx context.Context, limit uint64, others []*instance,
-) (_ *instance, refused int64, err error) {
-	if err := ended(ctx, "instantiate"); err != nil { // a module may take tens of milliseconds
-		return nil, 0, err
-	}
-	memory := &linearMemory{limit: min(limit, maxMemory), most: m.mostMemory(), beside: memoriesOf(others, nil)}
-	made, err := m.instantiateWith(ctx, memory)
-	if err != nil {
-		memory.Free()
-		return nil, int64(memory.refused), err
-	}
-	if m.estimated > 0 {
-		m.measured.Do(func() { m.count(holding{bytes: max(0, nativeCodeOf(made)-m.estimated)}) })
-	}
-	i := &instance{module: m, wasm: made, memory: memory, heap: heapOf(made)}
-	if m.rewritten.meter != "" {
-		i.meter = made.ExportedGlobal(m.rewritten.meter).(api.MutableGlobal)
-	} else {
-		i.meter = others[0].meter
-	}
-	if m.rewritten.depth != "" {
-		i.depth = made.ExportedGlobal(m.rewritten.depth).(api.MutableGlobal)
-		i.globals = append(i.globals, i.depth)
-	}
-	if m.rewritten.start {
-		i.start = exportOf(made.ExportedFunction(wasm.StartName))
-	}
-	for _, name := range m.rewritten.globals {
-		i.globals = append(i.globals, made.ExportedGlobal(name).(api.MutableGlobal))
-	}
-	return i, 0, nil
-}
-
-// mostMemory returns the maximum that the module declares for its memory, in bytes.
-func (m *Module) mostMemory() uint64 {
-	for _, limits := range m.description.Memories {
-		if limits.HasMax {
-			return uint64(limits.Max) << 16
-		}
-	}
-	return maxMemory
-}
-
-// imprint gives a pristine instance the module's image. The image holds the data segments, which
-// the instance lacks, and is what the instance is reset to. The first instance makes it. Instances
-// depend only on the module, so all of them are equal.
-func (m *Module) imprint(ctx context.Context, i *instance) (err error) {
-	select {
-	case m.imaging <- struct{}{}:
-		defer func() { <-m.imaging }()
-	case <-ctx.Done(): // while another call makes the image
-		return ended(ctx, "instantiate")
-	}
-	defer func() {
-		switch {
-		case err != nil && ctx.Err() != nil:
-			err = ended(ctx, "instantiate")
-		case errors.Is(err, errScattered):
-			err = &Error{Op: "instantiate", Kind: ErrModule, Reason: err.Error()}
-		case err != nil:
-			err = &Error{Op: "instantiate", Kind: ErrHost, Reason: "cannot make an image of the instance", Err: err}
-		}
-	}()
-	if m.image == nil {
-		if m.rewritten.unrestorable != "" && len(m.data) == 0 {
-			return nil
-		}
-		if m.image, err = m.capture(ctx, i); err != nil {
-			return err
-		}
-		m.data = nil
-		m.countImage(m.image)
-	}
-	return i.memory.adopt(m.image)
-}
-
-// capture makes the module's image from the memory of an instance that has none.
-func (m *Module) capture(ctx context.Context, i *instance) (*image, error) {
-	if m.rewritten.dataKept {
-		return i.capture(ctx)
-	}
-	memory := i.memory.contents()
-	written, err := writeData(ctx, memory, m.data)
-	if err != nil {
-		return nil, err
-	}
-	return newImage(ctx, memory, written, i.values())
-}
-
-func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (made api.Module, err error) {
-	for _, limits := range m.description.Memories {
-		if need := uint64(limits.Min)<<16 + memory.besides(); need > memory.limit {
-			memory.refused = need
-			return nil,
-				&Error{Op: "instantiate", Kind: ErrMemory,
-					Reason: fmt.Sprintf("starts with %d bytes, the limit is %d", need, memory.limit)}
-		}
-	}
-	leave, err := m.enterAssembly(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	defer func() {
-		if value := recover(); value != nil {
-			failure, _ := value.(error)
-			refused, ok := errors.AsType[*reserveError](failure)
-			if !ok {
-				panic(value)
-			}
-			err = &Error{Op: "instantiate", Kind: ErrHost, Reason: cannotReserve, Err: refused.cause}
-		}
-	}()
-	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
-	made, err = m.engine.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, memory), m.compiled, config)
-	return made, classify(ctx, "instantiate", err)
-}
-
-// manyItems is the number of references, globals and imports from which making an instance takes a millisecond or more.
-// It cannot be stopped meanwhile.
-const manyItems = 1 << 13
-
-// itemsOf estimates how many references, globals and imports each instance of a module makes. Entries of tables are
-// cleared, many in the time of one item.
-func itemsOf(m *wasm.Module) int {
-	items := len(m.Imports) + len(m.Globals)
-	for _, table := range m.Tables {
-		items += int(table.Limits.Min / 16)
-	}
-	for _, section := range m.Sections {
-		if section.ID == wasm.SectionElement {
-			items += section.End - section.Content // a byte for each, at least
-		}
-	}
-	return items
-}
-
-// enterAssembly waits until an instance may be made: as many as there are processors at a time, of modules with many
-// items. More would make each other late.
-func (m *Module) enterAssembly(ctx context.Context) (leave func(), err error) {
-	if !m.manyItems {
-		return func() {}, nil
-	}
-	select {
-	case m.engine.assembling <- struct{}{}:
-		return func() { <-m.engine.assembling }, nil
-	case <-ctx.Done():
-		return nil, ended(ctx, "instantiate")
-	}
 }
 
 // run performs one run in a pristine instance. It then returns the instance to the pool, or closes
@@ -260,6 +68,41 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	reuse = !errors.Is(err, ErrHost) && !errors.Is(err, ErrModule) && !i.watched.isAbandoned()
 	i.watched = nil
 	return usage, err
+}
+
+// fork calls the exported fork function, in a context in which the fork imports act on the
+// instance. The program starts or is resumed.
+func (i *instance) fork(ctx context.Context) error {
+	run := i.context(ctx)
+	run.forked = i
+	if err := i.call(experimental.WithSnapshotter(run), wasm.ForkName, nil); err != nil || run.ended == nil {
+		return err
+	}
+	return classify(ctx, "run", &hostError{run.ended})
+}
+
+// context returns the context of a run of the instance, metered by i.fuel.
+func (i *instance) context(ctx context.Context) *runContext {
+	return &runContext{Context: ctx, meter: &i.fuel, instance: i, watched: i.watched}
+}
+
+// watchPages prepares for a run.
+func (i *instance) watchPages() {
+	var first *linearMemory
+	for _, b := range i.beside {
+		b.memory.watch(i.module.engine.pages, first)
+		first = b.memory
+	}
+	i.memory.watch(i.module.engine.pages, first)
+}
+
+// usage returns what the memories have used.
+func (i *instance) usage() Usage {
+	used := Usage{MemoryBytes: int64(i.memory.size + i.memory.besides()), MemoryRefused: int64(i.memory.refused)}
+	for _, b := range i.beside {
+		used.MemoryRefused = max(used.MemoryRefused, int64(b.memory.refused))
+	}
+	return used
 }
 
 // begin calls the start functions, and then the run's functions.
@@ -339,6 +182,9 @@ func contained(ctx context.Context, function api.Function, stack []uint64) (err 
 	return function.CallWithStack(ctx, stack)
 }
 
+// onThread reports whether the run is locked to its thread.
+func (i *instance) onThread() bool { return i.memory.written.faults.locks() }
+
 // explain adds to a trap what the rewritten module knows about it.
 func (i *instance) explain(err error) error {
 	if err == nil {
@@ -353,6 +199,22 @@ func (i *instance) explain(err error) error {
 		failure.Reason = stackOverflow
 	}
 	return err
+}
+
+// leaveThread releases the run from its thread.
+func (i *instance) leaveThread() {
+	i.memory.leaveThread()
+	for _, b := range i.beside {
+		b.memory.leaveThread()
+	}
+}
+
+// forgetRefusals forgets that memories could not grow.
+func (i *instance) forgetRefusals() {
+	i.memory.refused = 0
+	for _, b := range i.beside {
+		b.memory.refused = 0
+	}
 }
 
 // hasOverflowed reports whether the last run recursed too deeply.
@@ -412,6 +274,35 @@ func (i *instance) keepsStacks() bool {
 	return known && stacks <= mostNativeStack
 }
 
+// retire returns an instance to the pool after a run, or closes it if it is not to be reused or cannot be reset. It
+// does so in the background if that takes long, so that no call outlives its deadline. Only a few instances at a time
+// are retired in the background, since each still holds its memory: the caller waits for any others.
+func (i *instance) retire(key poolKey, reuse bool) {
+	finish := func() {
+		if reuse && i.module.rewritten.unrestorable == "" && i.reset() == nil {
+			i.module.engine.idle.put(key, i)
+			return
+		}
+		i.close(i.module.engine.base)
+	}
+	if i.survey() < muchWritten || !i.module.engine.retireLater(i.module, key, finish) {
+		finish()
+	}
+}
+
+// survey ends the watch of pages, which releases the run from its thread, and finds the written ones. It returns how
+// many bytes a reset gives back to the system.
+func (i *instance) survey() (returned int64) {
+	for _, b := range i.beside {
+		i.memory.written.faults.countWith(&b.memory.written.faults)
+	}
+	returned = i.memory.survey(i.module.engine.pages)
+	for _, b := range i.beside {
+		returned += b.memory.survey(i.module.engine.pages)
+	}
+	return returned
+}
+
 // reset restores the state that the image holds, and that of the instances beside it, after a survey.
 func (i *instance) reset() error {
 	if !i.keepsStacks() {
@@ -443,4 +334,11 @@ func (i *instance) close(ctx context.Context) {
 	_ = i.wasm.Close(ctx) // its exit code is not used
 	i.memory.Free()
 	closeAll(ctx, i.beside)
+}
+
+// closeAll closes instances.
+func closeAll(ctx context.Context, instances []*instance) {
+	for _, i := range instances {
+		i.close(ctx)
+	}
 }

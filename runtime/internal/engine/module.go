@@ -36,6 +36,13 @@ type Module struct {
 	image   *image        // of a pristine instance; nil until the first one
 }
 
+// linkedModule is a module of which each instance of another one has an instance beside it: the kernel, or a
+// library.
+type linkedModule struct {
+	name   string // under which it is imported
+	module *Module
+}
+
 // Digest returns the digest of the [Source] from which the module was compiled.
 func (m *Module) Digest() Digest { return m.digest }
 
@@ -49,6 +56,14 @@ func (m *Module) NewInstances() string { return m.rewritten.unrestorable }
 // Linked returns what the module and its libraries import, export and declare. The caller must not
 // modify it.
 func (m *Module) Linked() *wasm.Linked { return m.linked }
+
+// libraries returns the modules that this one is linked with, without the kernel.
+func (m *Module) libraries() []linkedModule {
+	if m.hasKernel {
+		return m.beside[1:]
+	}
+	return m.beside
+}
 
 // Run configures one run of a module.
 type Run struct {
@@ -145,4 +160,13 @@ func (m *Module) close(ctx context.Context) error {
 		failures = append(failures, library.module.close(ctx))
 	}
 	return errors.Join(append(failures, m.compiled.Close(ctx))...)
+}
+
+// trace returns a stack trace with the functions' names, or without if it may have functions of
+// several modules, which wazero does not tell apart.
+func (m *Module) trace(text string) string {
+	if len(m.libraries()) > 0 {
+		return frame.ReplaceAllString(text, "function(")
+	}
+	return m.rewritten.original(text, m.names)
 }

@@ -62,27 +62,6 @@ type Start struct {
 	Watch func() (watched *Watched, ended func())
 }
 
-// ErrNotStarted means that a module's runs cannot resume a started program. Errors that wrap it are
-// [NotStartedError]s.
-var ErrNotStarted = errors.New("the program cannot be resumed")
-
-// NotStartedError says why runs cannot resume a started program.
-type NotStartedError struct {
-	Reason string // a sentence about the program
-	Err    error  // how the start ended; nil unless it failed
-}
-
-// Error returns the reason.
-func (e *NotStartedError) Error() string { return fmt.Sprintf("%v: %s", ErrNotStarted, e.Reason) }
-
-// Unwrap returns ErrNotStarted and the cause.
-func (e *NotStartedError) Unwrap() []error {
-	if e.Err == nil {
-		return []error{ErrNotStarted}
-	}
-	return []error{ErrNotStarted, e.Err}
-}
-
 // Start starts the module's program. If the error wraps ErrNotStarted, each run must start the
 // program itself.
 func (m *Module) Start(ctx context.Context, start Start) (*Program, error) {
@@ -269,9 +248,6 @@ func (p *Program) imprint(ctx context.Context, i *instance, cost StartCost) erro
 	return i.adopt(made)
 }
 
-// comparedBytes is how much of a memory is compared or copied between two looks at the context.
-const comparedBytes = 4 << 20
-
 // equals compares the state after the start with the image.
 func (i *instance) equals(ctx context.Context, o *image) error {
 	if !slices.Equal(i.values(), o.globals) {
@@ -365,6 +341,30 @@ func (e *Engine) background(ctx context.Context, m *Module, do func(), failed fu
 		do()
 	}()
 	return nil
+}
+
+// copy makes an instance from the image without running anything.
+func (p *Program) copy(ctx context.Context) (*instance, error) {
+	i, _, err := p.module.assemble(ctx, uint64(p.start.MemoryLimit))
+	if err != nil {
+		return nil, err
+	}
+	i.entered()
+	if err = p.shareImage(i); err == nil {
+		err = i.become()
+	}
+	if err != nil {
+		i.close(p.base)
+		return nil, &Error{Op: "instantiate", Kind: ErrHost, Reason: "cannot copy the started instance", Err: err}
+	}
+	return i, nil
+}
+
+// shareImage gives an instance the image to be reset to.
+func (p *Program) shareImage(i *instance) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return i.adopt(p.image)
 }
 
 // close frees the idle instances and the image. No run may be in progress.

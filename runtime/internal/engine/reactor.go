@@ -61,30 +61,6 @@ func (i *instance) linkedTo(library string) *instance {
 	return nil
 }
 
-// copy makes an instance from the image without running anything.
-func (p *Program) copy(ctx context.Context) (*instance, error) {
-	i, _, err := p.module.assemble(ctx, uint64(p.start.MemoryLimit))
-	if err != nil {
-		return nil, err
-	}
-	i.entered()
-	if err = p.shareImage(i); err == nil {
-		err = i.become()
-	}
-	if err != nil {
-		i.close(p.base)
-		return nil, &Error{Op: "instantiate", Kind: ErrHost, Reason: "cannot copy the started instance", Err: err}
-	}
-	return i, nil
-}
-
-// shareImage gives an instance the image to be reset to.
-func (p *Program) shareImage(i *instance) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return i.adopt(p.image)
-}
-
 // become gives a new instance the state of the image that it has adopted.
 func (i *instance) become() error {
 	if err := i.memory.resize(i.wasm); err != nil {

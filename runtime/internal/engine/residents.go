@@ -40,6 +40,15 @@ func (h holding) exceeds(limits holding) bool {
 	return h.bytes > limits.bytes || h.mappings > limits.mappings || h.files > limits.files
 }
 
+// holding returns the size of the image and of the images of linked modules.
+func (i *image) holding() holding {
+	all := holding{i.bytes, i.placed(), i.files()}
+	for _, b := range i.beside {
+		all = all.plus(1, b.holding())
+	}
+	return all
+}
+
 // residence is the state of a module or a program among the residents. The engine's lock guards it.
 type residence struct {
 	module  *Module
@@ -140,6 +149,29 @@ func (e *Engine) release(of *residence) {
 	}
 	e.mu.Unlock()
 	e.discard(surplus)
+}
+
+// retireLater runs a function in another goroutine, for which Close and evictions wait. It
+// reports false if there are too many already. The module must be in use.
+func (e *Engine) retireLater(m *Module, key poolKey, finish func()) bool {
+	select {
+	case e.retiring <- struct{}{}:
+	default:
+		return false
+	}
+	of := &m.residence
+	if p, resumed := key.owner.(*Program); resumed {
+		of = &p.residence
+	}
+	e.mu.Lock()
+	e.hold(of)
+	e.mu.Unlock()
+	go func() {
+		defer func() { <-e.retiring }()
+		defer e.release(of)
+		finish()
+	}()
+	return true
 }
 
 // countImage counts an image, which is freed with the module.

@@ -34,13 +34,12 @@ type rewritten struct {
 	frames []wasm.Frame // what the functions are taken for, until that is compared with their code
 }
 
-// rewrite transforms a module into the form that is compiled. The result returns to Go at least
-// once per slice, where it can be stopped. Its recursion and its tables are bounded. It runs
-// nothing during instantiation. Its data segments are kept separately. It has no custom sections,
-// whose counts wazero trusts. The original is validated first, so that no invalid module can become
-// valid.
-func rewrite(ctx context.Context, source []byte, description *wasm.Module) (rewritten, error) {
-	return rewriteWithin(ctx, source, description, wasm.Bounds{}, role{}, nil)
+// role is what a module is compiled for.
+type role struct {
+	trusted bool // in this process, without limits on compilation
+	linked  bool // with the counter of the first module that it is linked with
+	// libraries is how many there are. They and the module that they belong to share the bound on the stack.
+	libraries int
 }
 
 // unbounded allows modules of any complexity. What costs an instance resources stays bounded.
@@ -60,8 +59,11 @@ func inspectOwn(source []byte) (*wasm.Module, error) {
 			BodyBytes: any, Locals: any, LocalsPerFunction: any})
 }
 
-// rewriteWithin is like rewrite for a module within some bounds, which may be linked with others. Calls nest through
-// all of them on one stack, so each gets an equal part of it. Functions are taken for the given frames at least.
+// rewriteWithin transforms a module into the form that is compiled. The result returns to Go at least once per slice,
+// where it can be stopped. Its recursion and its tables are bounded. It runs nothing during instantiation. Its data
+// segments are kept separately. It has no custom sections, whose counts wazero trusts. The original is validated first,
+// within the bounds, so that no invalid module can become valid. Calls nest through all modules that are linked with it
+// on one stack, so each gets an equal part of it. Functions are taken for the given frames at least.
 func rewriteWithin(
 	ctx context.Context, source []byte, description *wasm.Module, bounds wasm.Bounds, in role, frames []int64,
 ) (rewritten, error) {
@@ -102,9 +104,8 @@ func rewriteWithin(
 	case err != nil && ctx.Err() != nil:
 		return rewritten{}, err
 	case err != nil:
-		return rewritten{},
-			fmt.Errorf(
-				"cannot prove that every loop in the module can be stopped: %w; this is a bug in Caisson, please report it", err)
+		return rewritten{}, fmt.Errorf("cannot prove that every loop in the module can be stopped: %w; "+
+			"this is a bug in Caisson, please report it", err)
 	}
 	return r, nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,15 @@ import (
 // MaxLibraries is how many libraries a module can have. Calls nest through all of them, so the bound on the
 // stack is divided among them and the module (see [wasm.Passes]).
 const MaxLibraries = 4
+
+// Digest is the SHA-256 of a module's bytes.
+type Digest [sha256.Size]byte
+
+// String returns the digest in lower-case hex.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// DigestOf returns the digest of a module's bytes.
+func DigestOf(source []byte) Digest { return sha256.Sum256(source) }
 
 // Source is a module, and the libraries that it is linked with. Each instance of the module has an
 // instance of each library beside it, which runs on the same fuel, within the same memory limit, and
@@ -65,24 +75,24 @@ type inspected struct {
 
 // inspect reads the modules. wazero trusts the counts in a module and crashes on false ones, so every
 // module is inspected first.
-func (e *Engine) inspect(source Source) (*inspected, error) {
-	main, err := wasm.Inspect(source.Module)
+func (s Source) inspect(offered map[string]bool) (*inspected, error) {
+	main, err := wasm.Inspect(s.Module)
 	if err != nil {
 		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
 	}
-	if len(source.Libraries) > MaxLibraries {
+	if len(s.Libraries) > MaxLibraries {
 		return nil,
 			&Error{Op: "compile", Kind: ErrModule,
-				Reason: fmt.Sprintf("it has %d libraries, the limit is %d", len(source.Libraries), MaxLibraries)}
+				Reason: fmt.Sprintf("it has %d libraries, the limit is %d", len(s.Libraries), MaxLibraries)}
 	}
-	all := &inspected{Source: source, libraries: map[string]*wasm.Module{}}
-	for _, name := range slices.Sorted(maps.Keys(source.Libraries)) {
-		if e.offered[name] {
+	all := &inspected{Source: s, libraries: map[string]*wasm.Module{}}
+	for _, name := range slices.Sorted(maps.Keys(s.Libraries)) {
+		if offered[name] {
 			return nil,
 				&Error{Op: "compile", Kind: ErrModule,
 					Reason: fmt.Sprintf("a library cannot be named %q: the host has functions of that name", name)}
 		}
-		if all.libraries[name], err = wasm.Inspect(source.Libraries[name]); err != nil {
+		if all.libraries[name], err = wasm.Inspect(s.Libraries[name]); err != nil {
 			return nil, &Error{Op: "compile", Kind: ErrModule, Library: name, Reason: err.Error(), Err: err}
 		}
 	}
@@ -94,21 +104,4 @@ func (e *Engine) inspect(source Source) (*inspected, error) {
 		return nil, failure
 	}
 	return all, nil
-}
-
-// libraries returns the modules that this one is linked with, without the kernel.
-func (m *Module) libraries() []linkedModule {
-	if m.hasKernel {
-		return m.beside[1:]
-	}
-	return m.beside
-}
-
-// trace returns a stack trace with the functions' names, or without if it may have functions of
-// several modules, which wazero does not tell apart.
-func (m *Module) trace(text string) string {
-	if len(m.libraries()) > 0 {
-		return frame.ReplaceAllString(text, "function(")
-	}
-	return m.rewritten.original(text, m.names)
 }

@@ -289,7 +289,7 @@ func (e *Engine) closeStore(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// PassesVersion is the version of [rewrite]: of its output and of which modules it refuses. Modules
+// PassesVersion is the version of [rewriteWithin]: of its output and of which modules it refuses. Modules
 // rewritten by another version are not used. A test pins the output and fails if it changes without
 // a new version.
 const PassesVersion = 17

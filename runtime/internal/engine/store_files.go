@@ -115,9 +115,9 @@ func absent(err error) error {
 	return err
 }
 
-// abandoned is the age at which a directory is taken to be unused. An engine that still needs it
+// abandonedAge is the age at which a directory is taken to be unused. An engine that still needs it
 // recreates it.
-const abandoned = time.Hour
+const abandonedAge = time.Hour
 
 // sweep removes the directories that killed processes left in a store.
 func (s store) sweep(now time.Time) error {
@@ -173,7 +173,7 @@ func sweepScratch(folder string, now time.Time) error {
 // removeAbandoned removes a directory that has not been modified for a long time.
 func removeAbandoned(directory string, now time.Time) error {
 	info, err := os.Lstat(directory)
-	if err == nil && now.Sub(info.ModTime()) > abandoned {
+	if err == nil && now.Sub(info.ModTime()) > abandonedAge {
 		err = os.RemoveAll(directory)
 	}
 	if errors.Is(err, fs.ErrNotExist) {

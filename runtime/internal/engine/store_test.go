@@ -439,8 +439,8 @@ func TestLeftoversOfKilledProcessesGo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache [1")
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	for _, kind := range []string{"compiling-", "reading-", "removed-"} {
-		aged(t, filepath.Join(dir, kind+"1"), 2*abandoned)
-		aged(t, filepath.Join(dir, kind+"2"), abandoned/2)
+		aged(t, filepath.Join(dir, kind+"1"), 2*abandonedAge)
+		aged(t, filepath.Join(dir, kind+"2"), abandonedAge/2)
 	}
 	keeping(t, dir, Options{})
 	for _, kind := range []string{"compiling-", "reading-", "removed-"} {
@@ -455,12 +455,12 @@ func TestScratchOfKilledProcessesGoes(t *testing.T) {
 	folder := t.TempDir()
 	old := func(name string) string {
 		path := filepath.Join(folder, name)
-		aged(t, path, 2*abandoned)
+		aged(t, path, 2*abandonedAge)
 		return path
 	}
 	ours := old("caisson-compiled-123")
 	kept := []string{old("caisson-compiled-"), old("caisson-compiled-notes"), old("my-caisson-compiled-1"), old("compiling-1")}
-	aged(t, filepath.Join(folder, "caisson-compiled-4"), abandoned/2)
+	aged(t, filepath.Join(folder, "caisson-compiled-4"), abandonedAge/2)
 	kept = append(kept, filepath.Join(folder, "caisson-compiled-4"))
 
 	require.NoError(t, sweepScratch(folder, time.Now()))
@@ -477,7 +477,7 @@ func TestScratchIsSwept(t *testing.T) {
 	t.Setenv("TMPDIR", folder)
 	t.Setenv("TMP", folder)
 	left := filepath.Join(folder, "caisson-compiled-1")
-	aged(t, left, 2*abandoned)
+	aged(t, left, 2*abandonedAge)
 	e := newEngine(t, Options{Compiler: child(t)}, nil)
 	assert.NoDirExists(t, left)
 	assert.Equal(t, folder, filepath.Dir(e.store.directory))

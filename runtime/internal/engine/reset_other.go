@@ -27,3 +27,14 @@ func (m *linearMemory) restore() (kept int64, err error) {
 	clear(m.contents()[n:])
 	return int64(m.size), nil
 }
+
+// faultWatch detects first writes to pages on systems that can report them.
+type faultWatch struct{}
+
+func (*faultWatch) begin() {}
+
+func (*faultWatch) countWith(*faultWatch) {}
+
+func (*faultWatch) stop() {}
+
+func (w *faultWatch) locks() bool { return false }
