@@ -49,6 +49,9 @@ func (w *answerWriter) begins() {
 	w.begin.Do(func() {
 		if w.body != nil {
 			w.body.ignoreRest()
+			if w.connection.endsAfterBody() {
+				w.Header().Set("Connection", "close")
+			}
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -265,7 +265,6 @@ type connection struct {
 	headSince time.Time // when the first of them was read
 
 	unasked unasked
-	unpaced int           // bytes of them that it has not waited for
 	wake    chan struct{} // closed when the connection need not wait any more before more is read; nil if it does not wait
 }
 
@@ -340,7 +339,7 @@ func (c *connection) settle() {
 	}
 	c.answered()
 	c.running, c.answered = false, nil
-	c.since, c.unasked, c.unpaced = time.Now(), unasked{}, 0
+	c.since, c.unasked = time.Now(), unasked{}
 	c.of.changed.Broadcast()
 }
 

@@ -54,16 +54,15 @@ func (c *connection) greets() {
 
 // The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
 // and unaskedRate a second, or allUnaskedBytes and allUnaskedRate from all of them, since a client can dial again.
-// Between two requests, when it holds no header, such a connection waits. It waits for each pacedBytes that it has sent
-// since it last did: for so many paces as connections wait, but for at most mostPaced. Otherwise a hundred connections
-// that send requests without end make other clients wait for seconds. A client whose requests are refused sends less
-// than unaskedBytes of their bodies.
+// Between two requests, when it holds no header, such a connection waits for as many paces as connections wait, but for
+// at most mostPaced: the next request may be another client's, of the same proxy. If it has sent a body, it ends.
+// Otherwise a hundred connections that send requests without end make other clients wait for seconds. A client whose
+// requests are refused sends less than unaskedBytes of a body.
 const (
 	unaskedBytes    = 512 << 10
 	unaskedRate     = 16 << 10
 	allUnaskedBytes = 16 << 20
 	allUnaskedRate  = 4 << 20
-	pacedBytes      = 4 << 10
 	pace            = 5 * time.Millisecond
 	mostPaced       = 50
 )
@@ -90,26 +89,36 @@ func (c *connection) Read(p []byte) (int, error) {
 		c.countHeader(n, now)
 		c.unasked.add(n, unaskedRate, now)
 		c.of.unasked.add(n, allUnaskedRate, now)
-		c.unpaced += n
 	}
 	return n, err
+}
+
+// isSlow reports whether the connection is one that is slowed down. The caller must hold the lock of connections.
+func (c *connection) isSlow() bool {
+	return !c.running && (c.unasked.bytes > unaskedBytes || c.of.unasked.bytes > allUnaskedBytes)
+}
+
+// endsAfterBody reports whether the connection ends after a request with a body.
+func (c *connection) endsAfterBody() bool {
+	if c == nil {
+		return false
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	return c.isSlow()
 }
 
 // waitForPace waits before more is read from a connection that is read slowly, until it has an authenticated request or
 // is closed.
 func (c *connection) waitForPace() {
 	c.of.mu.Lock()
-	if c.unasked.bytes <= unaskedBytes && c.of.unasked.bytes <= allUnaskedBytes {
-		c.unpaced = 0
-	}
-	if c.running || c.closed || c.head > 0 || c.unpaced == 0 {
+	if c.closed || c.head > 0 || c.unasked.bytes == 0 || !c.isSlow() {
 		c.of.mu.Unlock()
 		return
 	}
 	c.of.paced++
-	paces := min(c.of.paced, mostPaced) * (c.unpaced/pacedBytes + 1)
-	wait, wake := time.NewTimer(time.Duration(paces)*pace), make(chan struct{})
-	c.wake, c.unpaced = wake, 0
+	wait, wake := time.NewTimer(time.Duration(min(c.of.paced, mostPaced))*pace), make(chan struct{})
+	c.wake = wake
 	c.of.mu.Unlock()
 	defer wait.Stop()
 	select {
