@@ -174,34 +174,40 @@ func TestAttackRefusalsThatStall(t *testing.T) {
 	}
 }
 
-// TestAttackManyHeaders: clients without a token hold headers, which take much more memory than bytes on the way. Those
-// that have held theirs for longest end. The control is as many as may be held.
+// TestAttackManyHeaders: clients without a token hold headers, which take much more memory than bytes on the way. One that
+// holds most ends, and never a client that holds little for longer. The control is as many as may be held.
 func TestAttackManyHeaders(t *testing.T) {
-	const length = 4 << 10
-	r := start(t, Options{Tokens: tokens(t), Limits: Limits{Header: time.Hour, Refusal: time.Hour, HeaderBytes: length}})
-	ended := make(chan struct{}, maxHeaders+1)
-	hold := func() {
+	const connections, length = 32, 16 << 10
+	r := start(t, Options{Tokens: tokens(t), Limits: Limits{Connections: connections, Header: time.Hour, Refusal: time.Hour}})
+	ended := make(chan string, connections)
+	hold := func(header string) net.Conn {
 		c := dial(t, r)
-		send(t, c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"+strings.Repeat("a:\r\n", length/4))
+		send(t, c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"+header)
 		go func() {
-			_, _ = io.Copy(io.Discard, c)
-			ended <- struct{}{}
+			answer, _ := bufio.NewReader(c).ReadString('\n')
+			ended <- answer
 		}()
+		return c
 	}
-	for range maxHeaders {
-		hold()
+	slow := hold("")
+	time.Sleep(100 * time.Millisecond) // it is the oldest
+	for range connections*headerShare/length - 1 {
+		hold(strings.Repeat("a:\r\n", length/4))
 	}
 	select {
 	case <-ended:
 		t.Error("the control: it ended")
 	case <-time.After(filled):
 	}
-	hold()
+	hold(strings.Repeat("a:\r\n", length/4))
 	select {
-	case <-ended:
+	case answer := <-ended:
+		assert.Empty(t, answer)
 	case <-time.After(10 * time.Second):
 		t.Error("more headers are held")
 	}
+	send(t, slow, "\r\n")
+	assert.Contains(t, <-ended, "200")
 	assert.Equal(t, http.StatusOK, r.do(t, "GET", "/healthz", "").status)
 }
 
@@ -311,7 +317,7 @@ func TestAttackPacedHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()
 		defer client.Close()
-		c := &connection{Conn: server, of: newConnections(nil, Limits{HeaderBytes: 32 << 10}), greeted: true}
+		c := &connection{Conn: server, of: newConnections(nil, Limits{Connections: 64, HeaderBytes: 32 << 10}), greeted: true}
 		c.unasked, c.of.paced = unasked{2 * unaskedBytes, time.Now()}, 2*mostPaced
 		defer c.Close()
 		go func() { _, _ = client.Write(make([]byte, 24<<10)) }()
@@ -354,7 +360,7 @@ func TestAttackSharedConnections(t *testing.T) {
 // from them counts. The control is a connection that has sent nothing.
 func TestAttackManyDials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		of := newConnections(nil, Limits{HeaderBytes: 32 << 10})
+		of := newConnections(nil, Limits{Connections: 64, HeaderBytes: 32 << 10})
 		read := func(bytes ...int) (took time.Duration) {
 			client, server := net.Pipe()
 			defer client.Close()

@@ -4,13 +4,12 @@ import "time"
 
 // What net/http and crypto/tls need for what they have read can be thirty times its length, such as for a header of
 // many short fields or for the first message of a handshake. So before a handler is called, a connection sends at most
-// helloBytes until it has greeted, and handshakeBytes and a header in all. If all connections hold more than maxHeaders
-// headers of [Limits.HeaderBytes], the one ends that has held some for longest: other clients' headers arrive whole
-// within a moment.
+// helloBytes until it has greeted, and handshakeBytes and a header in all. And if all connections hold more than
+// headerShare for each that there may be, the one ends that holds most: no client that needs less than that is cut off.
 const (
 	helloBytes     = 16 << 10 // clients send 2 KiB, and more with long session tickets
 	handshakeBytes = 64 << 10 // with the certificates of clients
-	maxHeaders     = 128
+	headerShare    = 8 << 10
 )
 
 // countHeader counts bytes that were read, and ends connections that have too many. What follows the header is not
@@ -28,14 +27,14 @@ func (c *connection) countHeader(bytes int, now time.Time) {
 	if c.head > c.of.header+handshakeBytes || !c.greeted && c.head > helloBytes {
 		c.drop()
 	}
-	for c.of.headers > maxHeaders*c.of.header {
-		oldest := c
+	for c.of.headers > c.of.most*headerShare {
+		most := c
 		for one := range c.of.held {
-			if one.head > 0 && one.headSince.Before(oldest.headSince) {
-				oldest = one
+			if one.head > most.head || one.head == most.head && one.headSince.Before(most.headSince) {
+				most = one
 			}
 		}
-		oldest.drop()
+		most.drop()
 	}
 }
 
