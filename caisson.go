@@ -167,6 +167,23 @@ func (o Options) policies() ([]*manifests.Policy, error) {
 	return slices.Insert(given, 0, read), err
 }
 
+// asOne merges policies into one.
+func asOne(policies []*manifests.Policy) *manifests.Policy {
+	all := &manifests.Policy{}
+	for _, p := range policies {
+		all.File = cmp.Or(all.File, p.File)
+		all.Profile = cmp.Or(all.Profile, p.Profile)
+		all.Tools = append(all.Tools, p.Tools...)
+		all.Profiles = append(all.Profiles, p.Profiles...)
+		all.Context = append(all.Context, p.Context...)
+		all.Grants = append(all.Grants, p.Grants...)
+		all.Deny = append(all.Deny, p.Deny...)
+		all.Ask = append(all.Ask, p.Ask...)
+		all.Approve = append(all.Approve, p.Approve...)
+	}
+	return all
+}
+
 // startRuntime starts the runtime.
 func (h *Host) startRuntime(ctx context.Context, o Options) (err error) {
 	r := o.Runtime

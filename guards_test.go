@@ -156,7 +156,7 @@ var guardFaults = []guardFault{
 	{name: "comparisons of masks in locals stay as they are", pkg: "runtime/internal/engine", attack: "TestComparisonsOfMasks",
 		edits: in("runtime/internal/wasm/joins.go", "local.and = local.and || from.and", "local.and = false")},
 	{name: "a proof walks a body once for each of its loops", pkg: "runtime/internal/wasm/metered", attack: "TestAttackNestedLoops",
-		edits: in("runtime/internal/wasm/metered/rounds.go", "const exactRounds = 8", "const exactRounds = 1 << 30")},
+		edits: in("runtime/internal/wasm/metered/verify.go", "const exactRounds = 8", "const exactRounds = 1 << 30")},
 	{name: "operands on the stack are not counted at blocks", pkg: "runtime/internal/engine", attack: "TestAttackSlowJoins/operands",
 		edits: in("runtime/internal/wasm/validate_body.go", "int64(locals) + b.carried", "int64(locals)")},
 	{name: "loops begin for free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove/loops_in_a_row",

@@ -1,9 +1,11 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/permit"
 )
 
@@ -59,4 +61,9 @@ func notLoaded(tool string, err error) error {
 		failure.Grant = GrantPlace{Path: wrong.Path, Origin: wrong.Origin, Denied: wrong.Denied}
 	}
 	return failure
+}
+
+// notRead returns the error of a call whose context ended before its module was read.
+func notRead(ctx context.Context) error {
+	return &engine.Error{Op: "compile", Kind: ctx.Err(), Err: context.Cause(ctx)}
 }

@@ -212,11 +212,6 @@ func (r *Runtime) enterReader(ctx context.Context) error {
 
 func (r *Runtime) leaveReader() { <-r.modules }
 
-// notRead returns the error of a call whose context ended before its module was read.
-func notRead(ctx context.Context) error {
-	return &engine.Error{Op: "compile", Kind: ctx.Err(), Err: context.Cause(ctx)}
-}
-
 // compile reads, checks and compiles a tool's module with its libraries, or the interpreter of its script. The context
 // ends when no call is waiting.
 func (t *Tool) compile(ctx context.Context) (*engine.Module, error) {

@@ -51,18 +51,18 @@ type abandoner interface {
 	Abandon(outcome tool.Outcome, err error)
 }
 
-// newWatchdog returns a watchdog that reports runaways as the options say.
-func newWatchdog(options Options, logger *slog.Logger) *watchdog.Watchdog {
+// newWatchdog returns a watchdog that logs runaways and calls report with each, and that arms last. Both may be nil.
+func newWatchdog(report func(Runaway), last LastResort, logger *slog.Logger) *watchdog.Watchdog {
 	watch := watchdog.Options{Report: func(g *watchdog.Guest) {
 		r := runawayOf(g)
 		logger.Error("a guest could not be stopped; this is a bug in Caisson, please report it", "call_id", r.CallID, "tool",
 			r.Tool,
 			"sha256", r.SHA256, "place", r.Place(), "began", r.Began, "deadline", r.Deadline)
-		if options.OnRunaway != nil {
-			options.OnRunaway(r)
+		if report != nil {
+			report(r)
 		}
 	}}
-	if last := options.LastResort; last != nil {
+	if last != nil {
 		watch.Arm, watch.Disarm = func(at time.Time, next *watchdog.Guest) { last.Arm(at, runawayOf(next)) }, last.Disarm
 	}
 	return watchdog.New(watch)

@@ -204,7 +204,8 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	return &Runtime{
 		engine: e, base: context.WithoutCancel(ctx), files: files.NewStore(logger),
 		profile: options.Profile, profiles: profiles, ceiling: ceiling,
-		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(options, logger),
+		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)),
+		watchdog:     newWatchdog(options.OnRunaway, options.LastResort, logger),
 		interpreters: interpreter.Folder(options.Interpreters),
 		scripts:      guestfiles.NewContents(int64(cmp.Or(options.Memory.Scripts, defaultScripts))),
 		unpacking:    make(chan struct{}, 1), functions: slices.Clone(options.HostFunctions),

@@ -11,8 +11,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// open is a call that may be incomplete.
-type open struct {
+// openCall is a call that may be incomplete.
+type openCall struct {
 	pieces.Call
 	origin  string
 	number  int         // in the order in which calls began
@@ -25,7 +25,7 @@ type open struct {
 }
 
 // head takes the properties that an item has when the call begins.
-func (o *open) head(r wire.Reader, i *item) error {
+func (o *openCall) head(r wire.Reader, i *item) error {
 	o.Type = i.calls()
 	if id := i.id(); id != "" {
 		o.ID = id
@@ -46,7 +46,7 @@ func (o *open) head(r wire.Reader, i *item) error {
 }
 
 // become takes a complete item.
-func (o *open) become(r wire.Reader, i *item) error {
+func (o *openCall) become(r wire.Reader, i *item) error {
 	if err := o.head(r, i); err != nil {
 		return err
 	}
@@ -62,21 +62,21 @@ func (o *open) become(r wire.Reader, i *item) error {
 	return o.replace(r, o.first)
 }
 
-func (o *open) replace(r wire.Reader, arguments pieces.Text) error {
+func (o *openCall) replace(r wire.Reader, arguments pieces.Text) error {
 	o.ended = true
 	o.Replace(arguments)
 	return r.Bounded("", o.Len())
 }
 
 // Whole returns the call as far as it has come.
-func (o *open) Whole() tool.Call {
+func (o *openCall) Whole() tool.Call {
 	call := o.Call.Whole()
 	call.Origin = o.origin
 	return call
 }
 
 // whole returns the call, and whether it is complete: it may have been truncated with the response.
-func (o *open) whole(cut, last bool) (tool.Call, bool) {
+func (o *openCall) whole(cut, last bool) (tool.Call, bool) {
 	if !o.ended && !o.Begun() {
 		o.Replace(o.first)
 	}
@@ -96,24 +96,24 @@ func (o *open) whole(cut, last bool) (tool.Call, bool) {
 	return call, o.ended && json.Valid([]byte(call.Function.Arguments))
 }
 
-// finished are the calls of a response that has ended.
-type finished struct {
+// finishedCalls are the calls of a response that has ended.
+type finishedCalls struct {
 	calls   []tool.Call // with ids
-	from    []*open     // what they come from
+	from    []*openCall // what they come from
 	reason  tool.FinishReason
 	remarks []string
 }
 
-// finish finishes the calls of a response. It leaves out calls that were cut off before they had a name.
-func finish(r wire.Reader, opened []*open, reason tool.FinishReason) (finished, error) {
-	f := finished{calls: []tool.Call{}, reason: reason}
+// finishCalls finishes the calls of a response. It leaves out calls that were cut off before they had a name.
+func finishCalls(r wire.Reader, opened []*openCall, reason tool.FinishReason) (finishedCalls, error) {
+	f := finishedCalls{calls: []tool.Call{}, reason: reason}
 	for i, o := range opened {
 		call, ok := o.whole(reason.WasCut(), i == len(opened)-1)
 		if call.Incomplete = !ok; call.Incomplete && call.Function.Name == "" {
 			continue
 		}
 		if call.Function.Name == "" {
-			return finished{}, r.Fail("", "has arguments for a call that never began")
+			return finishedCalls{}, r.Fail("", "has arguments for a call that never began")
 		}
 		f.calls, f.from = append(f.calls, call), append(f.from, o)
 	}
@@ -129,8 +129,8 @@ type slot struct {
 	kind  string // as in key
 	id    string // the item's
 	index wire.Integer
-	said  bool  // its text has been passed on
-	call  *open // nil for messages
+	said  bool      // its text has been passed on
+	call  *openCall // nil for messages
 }
 
 // slots are the positions of a stream's messages and calls.
@@ -218,7 +218,7 @@ func (s *slots) learn(r wire.Reader, known *slot, k key) error {
 		if s.calls >= limits.Calls {
 			return r.Fail("", "has one call too many; a response may have %d", limits.Calls)
 		}
-		known.call = &open{number: s.calls}
+		known.call = &openCall{number: s.calls}
 		s.calls++
 	}
 	if k.callID != "" {
@@ -228,10 +228,10 @@ func (s *slots) learn(r wire.Reader, known *slot, k key) error {
 }
 
 // inOrder returns the calls in the order of the output.
-func (s *slots) inOrder() []*open {
+func (s *slots) inOrder() []*openCall {
 	ordered := slices.Clone(s.all)
 	slices.SortStableFunc(ordered, func(a, b *slot) int { return cmp.Compare(a.index, b.index) })
-	var calls []*open
+	var calls []*openCall
 	for _, place := range ordered {
 		if place.call != nil {
 			calls = append(calls, place.call)

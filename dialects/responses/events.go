@@ -32,7 +32,7 @@ type Events struct {
 	resumed  bool
 	sequence int
 	response streamed
-	calls    map[string]*call
+	calls    map[string]*batchCall
 	idents   map[string]int   // the number of calls with an id
 	out      []dialects.Event // the API's events for the current event
 	failed   error            // why an event could not be written
@@ -52,7 +52,7 @@ func NewEvents(options EventsOptions) *Events {
 	if options.ServerLabel == "" {
 		options.ServerLabel = "caisson"
 	}
-	return &Events{options: options, calls: map[string]*call{}, idents: map[string]int{}}
+	return &Events{options: options, calls: map[string]*batchCall{}, idents: map[string]int{}}
 }
 
 // Map returns the API's events for an event, ready for [dialects.WriteEvent]. There may be none: hidden
@@ -133,7 +133,7 @@ func (e *Events) begin(event *tool.Event) error {
 	e.phase, e.resumed = within, event.Type == tool.BatchResumed
 	for i := range event.Calls {
 		p := &event.Calls[i]
-		e.calls[p.CallID] = &call{planned: *p}
+		e.calls[p.CallID] = &batchCall{planned: *p}
 		e.idents[p.ID]++
 		if p.CallID != p.ID {
 			e.idents[p.CallID]++
@@ -226,8 +226,8 @@ func (e *Events) done(at place, item any) {
 	e.response.Output[at.OutputIndex] = item
 }
 
-// call is a call of the batch with the state of its items.
-type call struct {
+// batchCall is a call of the batch with the state of its items.
+type batchCall struct {
 	planned   tool.Planned
 	announced bool    // the client has been asked for an answer
 	running   running // its item; nil before it has started
@@ -237,7 +237,7 @@ type call struct {
 
 // ident returns the id by which the client answers a call: the provider's, or our own if the provider's
 // is ambiguous.
-func (e *Events) ident(c *call) string {
+func (e *Events) ident(c *batchCall) string {
 	if id := c.planned.ID; id != "" && e.idents[id] == 1 {
 		return id
 	}
@@ -245,7 +245,7 @@ func (e *Events) ident(c *call) string {
 }
 
 // waiting writes the request for an output or an approval.
-func (e *Events) waiting(c *call, event *tool.Event) error {
+func (e *Events) waiting(c *batchCall, event *tool.Event) error {
 	if event.Action == nil {
 		return e.wrong(event, "has no action")
 	}
@@ -262,7 +262,7 @@ func (e *Events) waiting(c *call, event *tool.Event) error {
 
 // asks writes a request for approval. The client's answer holds only the request's id, so the id must
 // encode what was asked.
-func (e *Events) asks(c *call, event *tool.Event) error {
+func (e *Events) asks(c *batchCall, event *tool.Event) error {
 	id := requestID(c.planned.CallID, event.Action.Fingerprint)
 	if call, fingerprint := requested(id); call != c.planned.CallID || fingerprint != event.Action.Fingerprint {
 		return e.wrong(event, "asks for approval of a call that an id cannot encode")
@@ -285,7 +285,7 @@ func wanted(action *tool.Action) string {
 }
 
 // announce writes a call for the client. A custom tool's input is the model's own text, unchanged.
-func (e *Events) announce(c *call, action *tool.Action) {
+func (e *Events) announce(c *batchCall, action *tool.Action) {
 	item := callItem{Status: "in_progress", CallID: e.ident(c), Name: action.Tool}
 	switch action.Call.Type {
 	case tool.CustomCall:
@@ -319,7 +319,7 @@ func (e *Events) arguments(kind string, at place, arguments *string) {
 }
 
 // started adds the item of a call that is run here.
-func (e *Events) started(c *call, event *tool.Event) error {
+func (e *Events) started(c *batchCall, event *tool.Event) error {
 	if c.running != nil {
 		return e.wrong(event, "is about a call that is already running")
 	}
@@ -330,7 +330,7 @@ func (e *Events) started(c *call, event *tool.Event) error {
 }
 
 // output writes an emission of a call, if the API has a form for it.
-func (e *Events) output(c *call, event *tool.Event) error {
+func (e *Events) output(c *batchCall, event *tool.Event) error {
 	if event.Emission == nil {
 		return e.wrong(event, "has no emission")
 	}
@@ -346,7 +346,7 @@ func (e *Events) output(c *call, event *tool.Event) error {
 
 // finished ends the items of a call. A call for the client that was never announced got its result here;
 // one that was announced, in this response or an earlier one, needs nothing more.
-func (e *Events) finished(c *call, event *tool.Event) error {
+func (e *Events) finished(c *batchCall, event *tool.Event) error {
 	if event.Record == nil {
 		return e.wrong(event, "has no record")
 	}
@@ -373,7 +373,7 @@ type running interface {
 }
 
 // run adds the item of a call, by the category of its tool.
-func (e *Events) run(c *call) {
+func (e *Events) run(c *batchCall) {
 	category := c.planned.Category
 	if c.planned.Client {
 		category = "" // the result came from elsewhere, so nothing was searched

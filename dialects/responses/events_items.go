@@ -284,7 +284,7 @@ func (s *server) end(e *Events, result *tool.Result) {
 	if result.Success {
 		s.item.Status, s.item.Output = "completed", optional(wire.Said(result))
 	} else {
-		s.item.Status, s.item.Error = "failed", failed(result)
+		s.item.Status, s.item.Error = "failed", callErrorOf(result)
 	}
 	e.step("mcp_call."+s.item.Status, s.at, itemStep{})
 	e.done(s.at, s.item)
@@ -296,9 +296,9 @@ const (
 	internalError = -32603
 )
 
-// failed returns the error of a call. Unknown tools and failures of the host are protocol errors; every
+// callErrorOf returns the error of a call. Unknown tools and failures of the host are protocol errors; every
 // other failure is the tool's, which models read.
-func failed(result *tool.Result) *callError {
+func callErrorOf(result *tool.Result) *callError {
 	message := wire.Failure(result)
 	switch result.Kind {
 	case tool.UnknownTool:
@@ -322,7 +322,7 @@ type message struct {
 }
 
 // speak appends text to a call's message, which the first text starts.
-func (e *Events) speak(c *call, text string) {
+func (e *Events) speak(c *batchCall, text string) {
 	if text == "" {
 		return
 	}
@@ -340,7 +340,7 @@ func (e *Events) speak(c *call, text string) {
 }
 
 // conclude writes the part of the output that was not emitted, and ends the message.
-func (e *Events) conclude(c *call, record *tool.Record) {
+func (e *Events) conclude(c *batchCall, record *tool.Record) {
 	if record.Result.Success {
 		e.remaining(c, record)
 	}
@@ -358,7 +358,7 @@ func (e *Events) conclude(c *call, record *tool.Record) {
 
 // remaining writes the rest of an output. If the output does not continue the emitted text, because
 // emissions were lost, say, it becomes a part of its own.
-func (e *Events) remaining(c *call, record *tool.Record) {
+func (e *Events) remaining(c *batchCall, record *tool.Record) {
 	output := record.Result.Output
 	if c.message == nil {
 		e.speak(c, output)

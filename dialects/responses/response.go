@@ -163,7 +163,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, err
 	}
 	var text strings.Builder
-	var calls []*open
+	var calls []*openCall
 	var others provided
 	err = whole.each(r, func(r wire.Reader, index int64, i *item) error {
 		if !i.isRead() {
@@ -178,14 +178,14 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		if len(calls) >= limits.Calls {
 			return r.Fail("", "is one call too many; a response may have %d", limits.Calls)
 		}
-		o := &open{}
+		o := &openCall{}
 		calls = append(calls, o)
 		return o.become(r, i)
 	})
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
-	done, err := finish(r, calls, reason)
+	done, err := finishCalls(r, calls, reason)
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}

@@ -23,13 +23,13 @@ type stream struct {
 	answer   pieces.Halves
 	thinking pieces.Halves
 	others   provided
-	done     bool     // the response has ended
-	complete finished // once done
+	done     bool          // the response has ended
+	complete finishedCalls // once done
 	usage    tool.ChatUsage
 }
 
-// event is the union of the events that are read. Other events have other forms.
-type event struct {
+// streamEvent is the union of the events that are read. Other events have other forms.
+type streamEvent struct {
 	key
 	failure                     // of error
 	Type      string            `json:"type"`
@@ -53,7 +53,7 @@ func (s *stream) Take(name string, data []byte) error {
 		return err
 	}
 	kind.Type = cmp.Or(kind.Type, name)
-	var take func(*event) error
+	var take func(*streamEvent) error
 	switch kind.Type {
 	case "response.output_text.delta", "response.refusal.delta":
 		take = s.textDelta
@@ -74,7 +74,7 @@ func (s *stream) Take(name string, data []byte) error {
 	default:
 		return nil
 	}
-	var e event
+	var e streamEvent
 	if err := s.Into("", data, &e); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (s *stream) Take(name string, data []byte) error {
 	return take(&e)
 }
 
-func (s *stream) textDelta(e *event) error {
+func (s *stream) textDelta(e *streamEvent) error {
 	e.kind = messageItem
 	place, err := s.slots.find(s.Reader, e.key)
 	if err != nil {
@@ -93,12 +93,12 @@ func (s *stream) textDelta(e *event) error {
 	return nil
 }
 
-func (s *stream) thinkingDelta(e *event) error {
+func (s *stream) thinkingDelta(e *streamEvent) error {
 	s.Say(tool.ResponseThinking, s.thinking.Add(e.Delta))
 	return nil
 }
 
-func (s *stream) argumentsDelta(e *event) error {
+func (s *stream) argumentsDelta(e *streamEvent) error {
 	e.kind = functionCall
 	place, err := s.slots.find(s.Reader, e.key)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *stream) argumentsDelta(e *event) error {
 }
 
 // argumentsDone takes the complete arguments, which replace the pieces.
-func (s *stream) argumentsDone(e *event) error {
+func (s *stream) argumentsDone(e *streamEvent) error {
 	e.kind = functionCall
 	place, err := s.slots.find(s.Reader, e.key)
 	switch {
@@ -131,7 +131,7 @@ func (s *stream) argumentsDone(e *event) error {
 	return nil
 }
 
-func (s *stream) item(e *event) error {
+func (s *stream) item(e *streamEvent) error {
 	if wire.Absent(e.Item) {
 		return s.Fail("item", "is missing")
 	}
@@ -213,7 +213,7 @@ func (s *stream) message(r wire.Reader, place *slot, i *item, done bool) error {
 }
 
 // begin takes the first properties of a response.
-func (s *stream) begin(e *event) error {
+func (s *stream) begin(e *streamEvent) error {
 	if e.Response != nil {
 		s.name(e.Response)
 	}
@@ -221,7 +221,7 @@ func (s *stream) begin(e *event) error {
 }
 
 // finish takes the response at the end of a stream.
-func (s *stream) finish(e *event) error {
+func (s *stream) finish(e *streamEvent) error {
 	if e.Response == nil {
 		return s.Fail("response", "is missing")
 	}
@@ -254,7 +254,7 @@ func (s *stream) close(reason tool.FinishReason) error {
 	s.Say(tool.ResponseThinking, s.thinking.End())
 	s.Say(tool.ResponseAnswer, s.answer.End())
 	var err error
-	if s.complete, err = finish(s.Reader, s.slots.inOrder(), reason); err != nil {
+	if s.complete, err = finishCalls(s.Reader, s.slots.inOrder(), reason); err != nil {
 		return err
 	}
 	for i, o := range s.complete.from {
@@ -266,7 +266,7 @@ func (s *stream) close(reason tool.FinishReason) error {
 }
 
 // reported returns the error that the provider sent instead of the rest.
-func (s *stream) reported(e *event) error {
+func (s *stream) reported(e *streamEvent) error {
 	if e.Error != nil {
 		return e.Error.as(s.In("error"))
 	}

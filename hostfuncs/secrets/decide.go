@@ -251,7 +251,7 @@ func (s *Set) Check(name string) (exists bool, denial *tool.Denial) {
 }
 
 func denialOf(name, rule string, allow tool.Allow) tool.Denial {
-	return tool.Denial{Permission: "secrets", Value: shown(name), Rule: rule, Allow: allow}
+	return tool.Denial{Permission: "secrets", Value: shownName(name), Rule: rule, Allow: allow}
 }
 
 // allowRequest returns what would allow a secret that the manifest does not request. The tool's
@@ -295,5 +295,5 @@ func ruleFor(name string, grant manifests.SecretGrant) json.RawMessage {
 // shownOrigin returns an origin without the directory of the operator's file.
 func shownOrigin(origin string) string { return origin[strings.LastIndexAny(origin, `/\`)+1:] }
 
-// shown returns a guest's name in a form that is safe to display.
-func shown(name string) string { return tool.Shown(name, maxShown) }
+// shownName returns a guest's name in a form that is safe to display.
+func shownName(name string) string { return tool.Shown(name, maxShown) }

@@ -16,12 +16,12 @@ func Bounded(seed uint64) (*Program, Outcome) {
 }
 
 // Endless returns a program that neither terminates nor traps.
-func Endless(seed uint64) *Program { return endless(seed, false) }
+func Endless(seed uint64) *Program { return endlessProgram(seed, false) }
 
 // EndlessCommand returns an endless program that is a command and imports only WASI.
-func EndlessCommand(seed uint64) *Program { return endless(seed, true) }
+func EndlessCommand(seed uint64) *Program { return endlessProgram(seed, true) }
 
-func endless(seed uint64, wasi bool) *Program {
+func endlessProgram(seed uint64, wasi bool) *Program {
 	p, _ := first(seed, func(g *generator) *Program { g.wasi = wasi; return g.neverEnding() },
 		func(o Outcome, err error) bool {
 			return o.Endless && errors.Is(err, errLong)

@@ -431,16 +431,6 @@ func copied[T any](m *machine, into, from []T, unit int) {
 	copy(into[to:to+length], from[source:source+length])
 }
 
-// The functions that programs import: the test host's, and WASI's sched_yield.
-const (
-	HostModule = "test"
-	Observe    = "observe" // (i64) -> (): a value to observe
-	Finish     = "finish"  // (i32) -> (): the size of the memory in pages, to observe all of it
-	Echo       = "echo"    // (i32) -> (i32): returns its argument
-	WASIModule = "wasi_snapshot_preview1"
-	Yield      = "sched_yield" // () -> (i32): 0
-)
-
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Observer computes a checksum of the observable effects of a program.

@@ -35,6 +35,16 @@ type Import struct {
 	Type         Signature
 }
 
+// The functions that programs import: the test host's, and WASI's sched_yield.
+const (
+	HostModule = "test"
+	Observe    = "observe" // (i64) -> (): a value to observe
+	Finish     = "finish"  // (i32) -> (): the size of the memory in pages, to observe all of it
+	Echo       = "echo"    // (i32) -> (i32): returns its argument
+	WASIModule = "wasi_snapshot_preview1"
+	Yield      = "sched_yield" // () -> (i32): 0
+)
+
 // Function is a function that a program defines.
 type Function struct {
 	Type   Signature

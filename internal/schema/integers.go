@@ -26,7 +26,7 @@ type Parsed interface {
 
 // FindIntegers validates a value as [Schema.Validate] does, and returns its integers if it fits.
 func (s *Schema) FindIntegers(ctx context.Context, value Parsed) (Integers, error) {
-	text, v, err := parsed(ctx, value)
+	text, v, err := readParsed(ctx, value)
 	if err != nil {
 		return Integers{}, err
 	}
@@ -39,8 +39,8 @@ func (s *Schema) FindIntegers(ctx context.Context, value Parsed) (Integers, erro
 	return Integers{text, slices.Compact(e.integers)}, nil // several schemas may have found one
 }
 
-// parsed returns a value and its text. It parses the text only if that has not been done within the limits.
-func parsed(ctx context.Context, value Parsed) (string, jsontext.Value, error) {
+// readParsed returns a value and its text. It parses the text only if that has not been done within the limits.
+func readParsed(ctx context.Context, value Parsed) (string, jsontext.Value, error) {
 	if doc := value.Document(); doc != nil {
 		e := doc.Extent()
 		if len(doc.Text()) <= MaxValueBytes && e.Values <= maxValues && e.Name <= maxValueNameBytes &&

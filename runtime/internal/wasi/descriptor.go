@@ -100,6 +100,29 @@ func syncDescriptor(c *call) (Errno, error) {
 	return EINVAL, nil
 }
 
+func fdstat(c *call) (Errno, error) {
+	d, errno := c.system.descriptor(c.u32(0))
+	if errno != Success {
+		return errno, nil
+	}
+	stat, ok := c.memory.View(c.u32(1), 24)
+	if !ok {
+		return EFAULT, nil
+	}
+	clear(stat)
+	switch {
+	case d.dir != nil:
+		stat[0] = fileDirectory
+	case d.file != nil:
+		stat[0] = fileRegular
+	}
+	base, inheriting := d.rights()
+	binary.LittleEndian.PutUint16(stat[2:], d.flags)
+	binary.LittleEndian.PutUint64(stat[8:], base)
+	binary.LittleEndian.PutUint64(stat[16:], inheriting)
+	return Success, nil
+}
+
 func setFlags(c *call) (Errno, error) {
 	d, errno := c.system.descriptor(c.u32(0))
 	if errno != Success {
@@ -114,6 +137,15 @@ func setFlags(c *call) (Errno, error) {
 	}
 	d.flags = flags
 	return Success, nil
+}
+
+// setRights refuses to change anything. Rights follow from the permission and from how a file was
+// opened, so reduced rights would not be enforced.
+func setRights(c *call) (Errno, error) {
+	if _, errno := c.system.descriptor(c.u32(0)); errno != Success {
+		return errno, nil
+	}
+	return ENOTSUP, nil
 }
 
 func filestat(c *call) (Errno, error) {
@@ -230,7 +262,7 @@ func (c *call) times(accessed, modified uint64, flags uint32) (atime, mtime *tim
 	return choose(accessed, atim, atimNow), choose(modified, mtim, mtimNow), Success
 }
 
-func (c *call) preopened() (string, Errno) {
+func (c *call) preopenedPath() (string, Errno) {
 	d, errno := c.system.descriptor(c.u32(0))
 	if errno != Success {
 		return "", errno
@@ -242,7 +274,7 @@ func (c *call) preopened() (string, Errno) {
 }
 
 func prestat(c *call) (Errno, error) {
-	path, errno := c.preopened()
+	path, errno := c.preopenedPath()
 	if errno != Success {
 		return errno, nil
 	}
@@ -256,7 +288,7 @@ func prestat(c *call) (Errno, error) {
 }
 
 func prestatName(c *call) (Errno, error) {
-	path, errno := c.preopened()
+	path, errno := c.preopenedPath()
 	if errno != Success {
 		return errno, nil
 	}

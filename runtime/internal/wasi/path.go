@@ -12,7 +12,7 @@ var pathFunctions = []function{
 	{"path_filestat_get", "iiiii", pathFilestat},
 	{"path_filestat_set_times", "iiiiIIi", pathSetTimes},
 	{"path_link", "iiiiiii", link},
-	{"path_open", "iiiiiIIii", open},
+	{"path_open", "iiiiiIIii", openPath},
 	{"path_readlink", "iiiiii", readlink},
 	{"path_remove_directory", "iii", removeDirectory},
 	{"path_rename", "iiiiii", rename},
@@ -86,7 +86,7 @@ const (
 	openTruncate
 )
 
-func open(c *call) (Errno, error) {
+func openPath(c *call) (Errno, error) {
 	if device, errno, err := c.device(); device != nil || errno != Success || err != nil {
 		if _, ok := c.memory.View(c.u32(8), 4); !ok || device == nil {
 			return cmp.Or(errno, EFAULT), err

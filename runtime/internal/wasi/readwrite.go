@@ -13,11 +13,11 @@ import (
 var readWriteFunctions = []function{
 	{"fd_pread", "iiiIi", pread},
 	{"fd_pwrite", "iiiIi", pwrite},
-	{"fd_read", "iiii", read},
+	{"fd_read", "iiii", readDescriptor},
 	{"fd_readdir", "iiiIi", readdir},
 	{"fd_seek", "iIii", seek},
 	{"fd_tell", "ii", tell},
-	{"fd_write", "iiii", write},
+	{"fd_write", "iiii", writeDescriptor},
 }
 
 // finish writes how many bytes were moved. If any were, an errno is dropped; the guest sees the
@@ -29,7 +29,7 @@ func (c *call) finish(pointer, total uint32, errno Errno, err error) (Errno, err
 	return c.putU32(pointer, total), nil
 }
 
-func read(c *call) (Errno, error) {
+func readDescriptor(c *call) (Errno, error) {
 	d, errno := c.system.descriptor(c.u32(0))
 	switch {
 	case errno != Success:
@@ -93,7 +93,7 @@ func (c *call) positioned() (*files.File, int64, Errno) {
 	return file, offset, Success
 }
 
-func write(c *call) (Errno, error) {
+func writeDescriptor(c *call) (Errno, error) {
 	d, errno := c.system.descriptor(c.u32(0))
 	switch {
 	case errno != Success:

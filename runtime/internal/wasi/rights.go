@@ -1,7 +1,5 @@
 package wasi
 
-import "encoding/binary"
-
 // A right is permission to call a function on a descriptor (rights, in the specification). This
 // implementation decides by permissions instead, and uses only the two rights that say how a file is
 // opened. But guests read the rights of a descriptor: to open a directory again with them, or to
@@ -79,36 +77,4 @@ func (d *descriptor) rights() (base, inheriting uint64) {
 		return rightsStream | rightFDRead | rightFDWrite, 0
 	}
 	return rightsStream | rightFDWrite, 0
-}
-
-func fdstat(c *call) (Errno, error) {
-	d, errno := c.system.descriptor(c.u32(0))
-	if errno != Success {
-		return errno, nil
-	}
-	stat, ok := c.memory.View(c.u32(1), 24)
-	if !ok {
-		return EFAULT, nil
-	}
-	clear(stat)
-	switch {
-	case d.dir != nil:
-		stat[0] = fileDirectory
-	case d.file != nil:
-		stat[0] = fileRegular
-	}
-	base, inheriting := d.rights()
-	binary.LittleEndian.PutUint16(stat[2:], d.flags)
-	binary.LittleEndian.PutUint64(stat[8:], base)
-	binary.LittleEndian.PutUint64(stat[16:], inheriting)
-	return Success, nil
-}
-
-// setRights refuses to change anything. Rights follow from the permission and from how a file was
-// opened, so reduced rights would not be enforced.
-func setRights(c *call) (Errno, error) {
-	if _, errno := c.system.descriptor(c.u32(0)); errno != Success {
-		return errno, nil
-	}
-	return ENOTSUP, nil
 }

@@ -144,7 +144,7 @@ func (s *scanner) start(tokens *html.Tokenizer, selfClosing bool) {
 		s.void(name, a)
 	case selfClosing && (name == atom.Svg || s.stack.has(atom.Svg)): // in HTML itself, the slash has no effect
 	default:
-		s.open(element{name: name, custom: custom, class: c, hidden: isHidden(name, c, a)}, a)
+		s.openElement(element{name: name, custom: custom, class: c, hidden: isHidden(name, c, a)}, a)
 	}
 }
 
@@ -206,8 +206,8 @@ func hasWord(list, word string) bool {
 	return slices.ContainsFunc(strings.Fields(list), func(each string) bool { return strings.EqualFold(each, word) })
 }
 
-// open handles the start of an element.
-func (s *scanner) open(e element, a attributes) {
+// openElement handles the start of an element.
+func (s *scanner) openElement(e element, a attributes) {
 	if s.stack.visible() {
 		s.title = e.name == atom.Title
 		s.data = e.name == atom.Script && strings.EqualFold(strings.TrimSpace(a["type"]), "application/ld+json")

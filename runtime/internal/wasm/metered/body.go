@@ -51,6 +51,12 @@ type state struct {
 	work        // what may have been executed since a test
 }
 
+// header is what is known of the paths that return to a loop.
+type header struct {
+	again   int64 // the maximum of state.tested there
+	balance int64 // what is charged ahead there
+}
+
 // walk follows all paths through the body. It assumes of each loop that the paths back to its header
 // are as they were when it last walked, or widened, and notes if they are not.
 func (b *body) walk() {

@@ -1,6 +1,33 @@
 package metered
 
-import "math"
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrUnproved means that a module may run for long without a test of its meter.
+var ErrUnproved = errors.New("metering not proved")
+
+// Error describes where and why a proof fails.
+type Error struct {
+	Function int    // its index in the module, including imports; -1 outside of functions
+	Offset   int    // from the start of the module, in bytes
+	Reason   string // one line
+}
+
+func (e *Error) Error() string {
+	if e.Function < 0 {
+		return fmt.Sprintf("%v: at %#x: %s", ErrUnproved, e.Offset, e.Reason)
+	}
+	return fmt.Sprintf("%v: function %d, at %#x: %s", ErrUnproved, e.Function, e.Offset, e.Reason)
+}
+
+// Unwrap returns ErrUnproved.
+func (e *Error) Unwrap() error { return ErrUnproved }
+
+// none is an index that refers to nothing.
+const none = -1
 
 // reader reads the binary format. After a failure it returns zeros.
 type reader struct {

@@ -2,6 +2,16 @@ package metered
 
 import "math"
 
+// The bounds used in the proof, in units.
+const (
+	maxWork  = 1 << 16 // work that no test sees
+	maxBound = 1 << 14 // the maximum bound of a local counter
+	maxLeaf  = 64      // work of a function that does not test
+	maxRest  = 1 << 15 // work of a function after its last test
+	maxPiece = 1 << 12 // work of a piece of an operation
+	maxAhead = 1 << 13 // work that a function has been charged for and has not executed
+)
+
 // bounds limit what a function executes, in units, as its callers see it. A test that calls the host
 // and one that does not are the same here.
 type bounds struct {

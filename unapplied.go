@@ -1,28 +1,9 @@
 package caisson
 
 import (
-	"cmp"
-
 	"github.com/caisson-run/caisson/internal/unapplied"
 	"github.com/caisson-run/caisson/manifests"
 )
-
-// asOne merges policies into one.
-func asOne(policies []*manifests.Policy) *manifests.Policy {
-	all := &manifests.Policy{}
-	for _, p := range policies {
-		all.File = cmp.Or(all.File, p.File)
-		all.Profile = cmp.Or(all.Profile, p.Profile)
-		all.Tools = append(all.Tools, p.Tools...)
-		all.Profiles = append(all.Profiles, p.Profiles...)
-		all.Context = append(all.Context, p.Context...)
-		all.Grants = append(all.Grants, p.Grants...)
-		all.Deny = append(all.Deny, p.Deny...)
-		all.Ask = append(all.Ask, p.Ask...)
-		all.Approve = append(all.Approve, p.Approve...)
-	}
-	return all
-}
 
 // Unapplied is a policy entry that has no effect on the loaded tools, such as a grant for a tool
 // that is not loaded. It may be intended.
