@@ -110,6 +110,7 @@ func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 type timedBody struct {
 	io.ReadCloser
 	connection *http.ResponseController
+	over       *connection // nil outside of a server
 	// check returns why the caller may no longer act, or nil. It is set once the caller is known.
 	check func() error
 	// held counts the bytes that have arrived. It is set once the caller is known.
@@ -129,7 +130,7 @@ func newBody(w http.ResponseWriter, r *http.Request, limits Limits) *timedBody {
 	// a connection without deadlines has no slow client either
 	_ = connection.SetReadDeadline(time.Now().Add(limits.Body))
 	return &timedBody{
-		ReadCloser: http.MaxBytesReader(w, r.Body, limits.BodyBytes), connection: connection,
+		ReadCloser: http.MaxBytesReader(w, r.Body, limits.BodyBytes), connection: connection, over: connectionFor(r),
 		unasked: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
 	}
 }
@@ -139,6 +140,9 @@ func newBody(w http.ResponseWriter, r *http.Request, limits Limits) *timedBody {
 func (b *timedBody) Read(p []byte) (int, error) {
 	b.unasked = false
 	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.over.delivers()
+	}
 	if b.held != nil {
 		if full := b.held.Body(n); full != nil {
 			return n, full

@@ -230,21 +230,31 @@ func TestAttackLongHandshakes(t *testing.T) {
 	}
 	listener, err := net.Listen("tcp", "localhost:0")
 	require.NoError(t, err)
-	held := newConnections(listener, Limits{Connections: 2, Refusal: time.Minute, Stall: time.Minute, HeaderBytes: 1 << 10})
+	held := newConnections(listener, Limits{Connections: 64, Refusal: time.Minute, Stall: time.Minute, HeaderBytes: 1 << 10})
 	defer held.Close()
-	for _, handled := range []bool{false, true} {
+	held.greet = true
+	for name, test := range map[string]struct{ begun, delivers bool }{
+		"before a request": {false, false}, "during a request": {true, false}, "control": {true, true},
+	} {
 		client, err := net.Dial("tcp", listener.Addr().String())
 		require.NoError(t, err)
 		defer client.Close()
 		accepted, err := held.Accept()
 		require.NoError(t, err)
 		defer accepted.Close()
-		if handled {
-			require.True(t, accepted.(*connection).handles())
+		c := accepted.(*connection)
+		c.greets()
+		if test.begun {
+			defer c.begin(func() {})()
 		}
 		go func() { _, _ = client.Write(make([]byte, 2*handshakeBytes)) }() // until it ends
-		_, err = io.CopyN(io.Discard, accepted, 2*handshakeBytes)
-		assert.Equal(t, handled, err == nil, err)
+		for n := 0; err == nil && n < 2*handshakeBytes; n += 1 << 10 {
+			_, err = io.ReadFull(c, make([]byte, 1<<10))
+			if test.delivers {
+				c.delivers()
+			}
+		}
+		assert.Equal(t, test.delivers, err == nil, "%s: %v", name, err)
 	}
 }
 
@@ -383,7 +393,30 @@ func TestAttackManyDials(t *testing.T) {
 		assert.Zero(t, read(1), "the control")
 		time.Sleep(time.Second)
 		assert.Zero(t, read(1, 1))
+		for range 100 * allUnaskedBytes / (32 << 10) {
+			read(32 << 10)
+		}
+		assert.Equal(t, pace, read(1, 1))
+		time.Sleep(allUnaskedBytes / allUnaskedRate * time.Second)
+		assert.Zero(t, read(1, 1), "a flood slows others down for some seconds after it")
 	})
+}
+
+// TestRequestsWithTokensAreNotPaced: what clients with a token send does not slow down others.
+func TestRequestsWithTokensAreNotPaced(t *testing.T) {
+	of := newConnections(nil, Limits{Connections: 64, HeaderBytes: 32 << 10})
+	for range 2 * allUnaskedBytes / (4 << 10) {
+		client, server := net.Pipe()
+		c := &connection{Conn: server, of: of, greeted: true}
+		go func() { _, _ = client.Write(make([]byte, 4<<10)) }()
+		_, err := io.ReadFull(c, make([]byte, 4<<10))
+		require.NoError(t, err)
+		c.begin(func() {})()
+		of.follow(c, http.StateIdle)
+		require.NoError(t, c.Close())
+		require.NoError(t, client.Close())
+	}
+	assert.Less(t, of.unasked.bytes, 4<<10)
 }
 
 // TestAttackEndlessRequests: connections of clients without a token that always send are read slowly after a while, all

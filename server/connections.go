@@ -264,6 +264,7 @@ type connection struct {
 	head      int       // bytes of the header of a request that is not authenticated, or has not arrived whole
 	headSince time.Time // when the first of them was read
 
+	ahead   int // bytes that were read for an authenticated request since a part of its body was delivered
 	unasked unasked
 	wake    chan struct{} // closed when the connection need not wait any more before more is read; nil if it does not wait
 }
@@ -318,7 +319,8 @@ func (c *connection) begin(left func()) (end func()) {
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.running = true
+	c.running, c.ahead = true, 0
+	c.of.unasked.bytes = max(c.of.unasked.bytes-c.head, 0)
 	c.forgetHeader()
 	c.expireIn(0)
 	c.wakeUp()

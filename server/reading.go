@@ -44,6 +44,25 @@ func (c *connection) forgetHeader() {
 	c.head = 0
 }
 
+// countAhead counts bytes of an encrypted connection that were read for an authenticated request. If they are no part
+// of its body, crypto/tls may keep them, such as a message of a handshake that does not end. The caller must hold the
+// lock of connections.
+func (c *connection) countAhead(bytes int) {
+	if c.ahead += bytes; c.of.greet && c.ahead > handshakeBytes {
+		c.drop()
+	}
+}
+
+// delivers notes that a part of a request's body has arrived. A message of a handshake cannot begin before that and end
+// later (RFC 8446, section 5.1).
+func (c *connection) delivers() {
+	if c != nil {
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		c.ahead = 0
+	}
+}
+
 // greets notes that the first message of a handshake has arrived.
 func (c *connection) greets() {
 	c.of.mu.Lock()
@@ -72,9 +91,11 @@ type unasked struct {
 	counted time.Time
 }
 
-func (u *unasked) add(bytes, rate int, now time.Time) {
+// add counts bytes, but at most twice what is free, so that what was sent in an hour is not held against others in the
+// next.
+func (u *unasked) add(bytes, most, rate int, now time.Time) {
 	free := now.Sub(u.counted) / (time.Second / time.Duration(rate))
-	u.bytes, u.counted = max(u.bytes-int(free), 0)+bytes, now
+	u.bytes, u.counted = min(max(u.bytes-int(free), 0)+bytes, 2*most), now
 }
 
 // Read implements [net.Conn].
@@ -83,11 +104,15 @@ func (c *connection) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	if !c.running && !c.closed {
+	switch {
+	case c.closed || c.answered != nil:
+	case c.running:
+		c.countAhead(n)
+	default:
 		now := time.Now()
 		c.countHeader(n, now)
-		c.unasked.add(n, unaskedRate, now)
-		c.of.unasked.add(n, allUnaskedRate, now)
+		c.unasked.add(n, unaskedBytes, unaskedRate, now)
+		c.of.unasked.add(n, allUnaskedBytes, allUnaskedRate, now)
 	}
 	return n, err
 }
