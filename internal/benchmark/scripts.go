@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -208,8 +209,9 @@ func (b *bench) openScripts(ctx context.Context, language scriptLanguage) (_ *sc
 	if s.session, err = s.executor.NewSession(executor.SessionOptions{}); err != nil {
 		return nil, err
 	}
+	started := int64(0)
 	for _, way := range s.ways() {
-		if err := way.untilResumed(ctx); err != nil {
+		if started, err = way.untilResumed(ctx, started); err != nil {
 			return nil, err
 		}
 	}
@@ -263,22 +265,20 @@ func (s *scriptTools) load(ctx context.Context, file string) (*caissonSession, e
 // mostWait is how long it may take until calls resume an interpreter.
 const mostWait = time.Minute
 
-// untilResumed calls the tool until a call resumes the interpreter, which takes far less work than starting it.
-func (w scriptWay) untilResumed(ctx context.Context) error {
-	first := int64(0)
+// untilResumed calls the tool until a call resumes the interpreter, which takes far less work than starting it. Starting
+// took so much fuel in the first call of another way, or takes what untilResumed returns. Ways may share an interpreter.
+func (w scriptWay) untilResumed(ctx context.Context, started int64) (int64, error) {
 	for began := time.Now(); time.Since(began) < mostWait; {
 		answer, err := w.call(ctx)
 		if err != nil {
-			return fmt.Errorf("benchmark: scripts: %s: %w", w.scheme, err)
+			return 0, fmt.Errorf("benchmark: scripts: %s: %w", w.scheme, err)
 		}
-		if first == 0 {
-			first = answer.fuel
-		}
-		if answer.fuel < first/2 {
-			return nil
+		started = cmp.Or(started, answer.fuel)
+		if answer.fuel < started/2 {
+			return started, nil
 		}
 	}
-	return fmt.Errorf("benchmark: scripts: %s: calls do not resume the interpreter", w.scheme)
+	return 0, fmt.Errorf("benchmark: scripts: %s: calls do not resume the interpreter", w.scheme)
 }
 
 func scriptInvocation(name, code string) (tool.Invocation, error) {

@@ -64,15 +64,23 @@ func TestAnswerBy(t *testing.T) {
 	require.EqualError(t, err, "NameError: x")
 }
 
-// TestUntilResumed: calls are repeated until one does far less than the first.
+// TestUntilResumed: calls are repeated until one does far less than the first, of this way or of one before it.
 func TestUntilResumed(t *testing.T) {
 	calls := 0
 	way := scriptWay{ScriptRuntime, func(context.Context) (scriptAnswer, error) {
 		calls++
 		return scriptAnswer{fuel: []int64{100, 90, 110, 10}[calls-1]}, nil
 	}, ""}
-	require.NoError(t, way.untilResumed(t.Context()))
+	started, err := way.untilResumed(t.Context(), 0)
+	require.NoError(t, err)
+	assert.EqualValues(t, 100, started)
+	assert.Equal(t, 4, calls)
+	calls = 3
+	started, err = way.untilResumed(t.Context(), started)
+	require.NoError(t, err)
+	assert.EqualValues(t, 100, started)
 	assert.Equal(t, 4, calls)
 	way.call = func(context.Context) (scriptAnswer, error) { return scriptAnswer{}, assert.AnError }
-	require.ErrorIs(t, way.untilResumed(t.Context()), assert.AnError)
+	_, err = way.untilResumed(t.Context(), 0)
+	require.ErrorIs(t, err, assert.AnError)
 }
