@@ -265,8 +265,9 @@ func (s *scriptTools) load(ctx context.Context, file string) (*caissonSession, e
 // mostWait is how long it may take until calls resume an interpreter.
 const mostWait = time.Minute
 
-// untilResumed calls the tool until a call resumes the interpreter, which takes far less work than starting it. Starting
-// took so much fuel in the first call of another way, or takes what untilResumed returns. Ways may share an interpreter.
+// untilResumed calls the tool until a call resumes the interpreter, which takes far less work than starting it.
+// Starting took so much fuel in the first call of another way, or takes what untilResumed returns: ways may share an
+// interpreter.
 func (w scriptWay) untilResumed(ctx context.Context, started int64) (int64, error) {
 	for began := time.Now(); time.Since(began) < mostWait; {
 		answer, err := w.call(ctx)
