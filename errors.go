@@ -9,7 +9,7 @@ import (
 var (
 	ErrInvalidOptions = errors.New("invalid options")
 	ErrPolicy         = errors.New("the policy cannot be used")
-	// because of its options, the cache folder or the compiler
+	// ErrRuntime has its reason in the options, the cache folder or the compiler.
 	ErrRuntime = errors.New("the runtime cannot be started")
 	ErrTools   = errors.New("the tools cannot be loaded")
 	ErrContext = errors.New("the context value is fixed by the policy")

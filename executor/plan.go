@@ -144,7 +144,7 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	c.readOnly = m.Behavior.ReadOnly
 	session := c.batch.session
 	c.invocation = tool.Invocation{
-		// no longer parsed, which may take much memory
+		// The arguments are no longer parsed, which may take much memory.
 		CallID: c.record.CallID, Tool: c.tool, Registration: c.entry.Registration, Arguments: arguments.Without(),
 		Context: maps.Clone(session.context), Files: slices.Clone(c.batch.files), // copies, which a tool may modify
 		Tenant: session.tenant, Session: session.id, User: session.user, Trace: c.batch.trace, Host: c,

@@ -21,7 +21,7 @@ type resultKey struct {
 	tool    tool.Registration
 	tenant  string
 	session string // its key; empty: the same in all sessions of the tenant
-	// context values, user, files, the caller's request, arguments, and the tools that it may call
+	// rest is for context values, user, files, the caller's request, arguments, and the tools that it may call.
 	rest [sha256.Size]byte
 }
 

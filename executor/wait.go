@@ -33,7 +33,7 @@ func (c *call) planWait(ctx context.Context) error {
 	if !client && reason == "" {
 		return nil
 	}
-	// the host's values are not shown
+	// The host's values are not shown.
 	text, err := c.invocation.Arguments.Without(c.entry.Manifest.Context...).MarshalJSON()
 	if err != nil {
 		return err

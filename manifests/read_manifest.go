@@ -239,7 +239,7 @@ func (r *reader) checkNames(root *node, m *Manifest) {
 	}
 	for _, key := range []string{"aliases", "retired"} {
 		for i, n := range root.below(key).elements {
-			// the last is reported already
+			// The last of these is reported already.
 			if n.kind != textNode || !toolName.MatchString(n.text) || slices.Contains(seen[key], n.text) {
 				continue
 			}

@@ -138,7 +138,7 @@ func (r *run) newPlugin(input []byte) *extism.Session {
 		MaxBody: int64(r.tool.limits.HTTPBytes), Work: r.tool.runtime.work,
 		Log: &r.answer.Stderr, Output: &r.answer.Stdout,
 		MaxVariables: int(cmp.Or(r.tool.manifest.Module.Variables, modules.MaxVariables)),
-		// so that masking sees a secret at the limit whole
+		// Masking sees a secret at the limit whole.
 		MaxError: int(r.tool.limits.Output) + r.tool.permit.Secrets.Longest(),
 	}
 }

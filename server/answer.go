@@ -109,14 +109,14 @@ func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // body, so that it does not bound the rest of the request. Only the request's handler uses it.
 type timedBody struct {
 	io.ReadCloser
-	connection *http.ResponseController
-	over       *connection // nil outside of a server
+	deadlines  *http.ResponseController
+	connection *connection // nil outside of a server
 	// check returns why the caller may no longer act, or nil. It is set once the caller is known.
 	check func() error
 	// held counts the bytes that have arrived. It is set once the caller is known.
 	held *memory.Request
-	// unasked is set while the client waits to be told that it may send the body.
-	unasked bool
+	// expects is set while the client waits to be told that it may send the body.
+	expects bool
 	ended   bool
 }
 
@@ -126,22 +126,22 @@ func newBody(w http.ResponseWriter, r *http.Request, limits Limits) *timedBody {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	connection := http.NewResponseController(w)
-	// a connection without deadlines has no slow client either
-	_ = connection.SetReadDeadline(time.Now().Add(limits.Body))
+	deadlines := http.NewResponseController(w)
+	// A connection without deadlines has no slow client either.
+	_ = deadlines.SetReadDeadline(time.Now().Add(limits.Body))
 	return &timedBody{
-		ReadCloser: http.MaxBytesReader(w, r.Body, limits.BodyBytes), connection: connection, over: connectionFor(r),
-		unasked: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
+		ReadCloser: http.MaxBytesReader(w, r.Body, limits.BodyBytes), deadlines: deadlines,
+		connection: connectionFor(r), expects: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
 	}
 }
 
 // Read implements [io.Reader]. At the end of the body, or if it did not arrive, it fails if the caller may no longer
 // act: no handler acts on a body without reading it to its end.
 func (b *timedBody) Read(p []byte) (int, error) {
-	b.unasked = false
+	b.expects = false
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		b.over.delivers()
+		b.connection.delivers()
 	}
 	if b.held != nil {
 		if full := b.held.Body(n); full != nil {
@@ -151,7 +151,7 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	switch {
 	case err == io.EOF: // after another error, the rest must not be waited for
 		b.ended = true
-		_ = b.connection.SetReadDeadline(time.Time{})
+		_ = b.deadlines.SetReadDeadline(time.Time{})
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		b.ended = true
 	}
@@ -175,8 +175,8 @@ func (b *timedBody) ignoreRest() {
 	if b.ended {
 		return
 	}
-	_ = b.connection.SetReadDeadline(time.Now().Add(restTime))
-	if !b.unasked { // reading would ask for it
+	_ = b.deadlines.SetReadDeadline(time.Now().Add(restTime))
+	if !b.expects { // reading would ask for it
 		b.check, b.held = nil, nil
 		_, _ = io.CopyN(io.Discard, b, restBytes) // net/http closes the connection if this is not all
 	}

@@ -8,29 +8,37 @@ import (
 
 // Limits bounds what callers may use. Zero means the default; negative is an error.
 type Limits struct {
-	// of one request; 16 MiB. The bodies of a tenant's open requests have four times as many, and so have their answers;
-	// those of all requests have 16 times as many.
-	BodyBytes   int64
-	HeaderBytes int // of one request; 32 KiB
-	// at a time; 1,024, and at most three quarters of the descriptors that the process may have. For ten seconds after
-	// these have run out, it is fewer, but at least half. One more ends the one that has had no authenticated request for
-	// longest, or waits until there is one.
+	// BodyBytes is for one request; 16 MiB. The bodies of a tenant's open requests have four times as many, and so have
+	// their answers; those of all requests have 16 times as many.
+	BodyBytes int64
+	// HeaderBytes is for one request; 32 KiB.
+	HeaderBytes int
+	// Connections is how many there are at a time; 1,024, and at most three quarters of the descriptors that the process
+	// may have. For ten seconds after these have run out, it is fewer, but at least half. One more ends the one that has
+	// had no authenticated request for longest, or waits until there is one.
 	Connections int
-	// at a time of one tenant, or of one token without a tenant; a quarter of Connections, so that streams that only wait
-	// keep nobody else out. Callers without a token are not limited.
+	// Requests is how many there are at a time of one tenant, or of one token without a tenant; a quarter of Connections,
+	// so that streams that only wait keep nobody else out. Callers without a token are not limited.
 	Requests int
-	Rate     float64 // requests a second of one token; 200. Callers without a token are not limited.
-	Burst    int     // requests of one token at once, beyond the rate; 400
-	// refused tokens a second of one address; 1, with a burst of 20. Tokens that work are not concerned.
+	// Rate is the requests a second of one token; 200. Callers without a token are not limited.
+	Rate float64
+	// Burst is the requests of one token at once, beyond Rate; 400.
+	Burst int
+	// Failures is the refused tokens a second of one address; 1, with a burst of 20. Tokens that work are not concerned.
 	Failures float64
-	Header   time.Duration // to send the header; 10 s
-	// to take the whole answer to a request without a token that works; 5 s. Health checks count as such.
+	// Header is the time to send the header; 10 s.
+	Header time.Duration
+	// Refusal is the time to take the whole answer to a request without a token that works; 5 s. Health checks count as
+	// such.
 	Refusal time.Duration
-	// to send the body; 60 s. A handler that answers before it has read the body waits for 1 s of it.
-	Body  time.Duration
-	Stall time.Duration // to take each 16 KiB of what is written to it; 30 s
-	Idle  time.Duration // between the requests of a connection; 2 min
-	Drain time.Duration // for requests to end when the server stops, before their calls are cancelled; 20 s
+	// Body is the time to send the body; 60 s. A handler that answers before it has read the body waits for 1 s of it.
+	Body time.Duration
+	// Stall is the time to take each 16 KiB of what is written to it; 30 s.
+	Stall time.Duration
+	// Idle is the time between the requests of a connection; 2 min.
+	Idle time.Duration
+	// Drain is the time for requests to end when the server stops, before their calls are cancelled; 20 s.
+	Drain time.Duration
 }
 
 const defaultConnections = 1024

@@ -53,8 +53,8 @@ func (c *connection) countAhead(bytes int) {
 	}
 }
 
-// delivers notes that a part of a request's body has arrived. A message of a handshake cannot begin before that and end
-// later (RFC 8446, section 5.1).
+// delivers notes that a part of a request's body has arrived: crypto/tls then keeps no part of a message of a
+// handshake, since it accepts nothing else until the message is whole.
 func (c *connection) delivers() {
 	if c != nil {
 		c.of.mu.Lock()
@@ -94,7 +94,7 @@ type unasked struct {
 // add counts bytes, but at most twice what is free, so that what was sent in an hour is not held against others in the
 // next.
 func (u *unasked) add(bytes, most, rate int, now time.Time) {
-	free := now.Sub(u.counted) / (time.Second / time.Duration(rate))
+	free := min(now.Sub(u.counted)/(time.Second/time.Duration(rate)), time.Duration(2*most))
 	u.bytes, u.counted = min(max(u.bytes-int(free), 0)+bytes, 2*most), now
 }
 

@@ -107,7 +107,7 @@ const (
 	ResponseProviderItem ResponseType = "provider_item" // Data is a [ProviderItem]
 	ResponseReferences   ResponseType = "references"
 	ResponseError        ResponseType = "error"
-	// the last chunk; Data {"finish_reason","usage","remarks"}, the last if there are any
+	// ResponseComplete is the last chunk; Data {"finish_reason","usage","remarks"}, the last if there are any
 	ResponseComplete ResponseType = "complete"
 )
 

@@ -162,7 +162,7 @@ func (o *options) printRecord(record tool.Record) error {
 		return o.printJSON(record)
 	}
 	if !o.quiet {
-		// nothing can be done if it fails
+		// Nothing can be done if it fails.
 		_, _ = io.WriteString(o.stderr, view.Log(record.Function.Name, record.Log, o.verbose))
 	}
 	if text := view.Result(record.Result); text != "" {

@@ -141,7 +141,7 @@ func outcome(result tool.Result) (any, error) {
 // shownAs returns the part for an image or a file that the model can view.
 func shownAs(content *tool.Content) (part, bool) {
 	isImage := strings.HasPrefix(content.MIMEType, "image/") ||
-		// the provider detects what a link leads to
+		// The provider detects what a link leads to.
 		content.MIMEType == "" && content.Type == "image" && len(content.Data) == 0
 	if !isShown(content.MIMEType) && !(isImage && content.MIMEType == "") {
 		return part{}, false

@@ -63,7 +63,7 @@ func open(
 			return nil, nil, err
 		}
 		opened, err := file.Stat()
-		// the inode number may have been reused by another kind of file
+		// The inode number may have been reused by another kind of file.
 		if err == nil && opened.Mode().IsRegular() && os.SameFile(seen, opened) {
 			return file, opened, nil
 		}

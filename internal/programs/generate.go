@@ -66,7 +66,7 @@ type generator struct {
 	// more calls of functions not before the caller are allowed.
 	zero, one, recursions int
 	plain                 []int // the globals to read and write
-	// the global with the address of a word that holds such an address; negative if there are none
+	// link is the global with the address of a word that holds such an address; negative if there are none.
 	link int
 }
 

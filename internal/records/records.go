@@ -49,7 +49,7 @@ func (f Folder) failure(op string, err error) error {
 type Entry struct {
 	Tenant string    `json:"tenant"` // on whose behalf the call was made; first in the file, for Folder.tenant
 	Time   time.Time `json:"time"`   // when the call ended
-	// the folder or manifest that the tool was loaded from; empty if there was no tool
+	// Source is the folder or manifest that the tool was loaded from; empty if there was no tool.
 	Source   string      `json:"source"`
 	Manifest string      `json:"manifest"` // the tool's manifest; empty if there was no tool
 	Record   tool.Record `json:"-"`

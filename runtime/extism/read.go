@@ -56,7 +56,7 @@ func IsManifest(path string) bool {
 	if json.Unmarshal(bytes.TrimPrefix(source, []byte("\ufeff")), &members) != nil {
 		return false
 	}
-	// as Extism reads it; Load says how to write it
+	// Extism reads it so; Load says how to write it.
 	isWasm := func(name string) bool { return strings.EqualFold(name, "wasm") }
 	return slices.ContainsFunc(slices.Collect(maps.Keys(members)), isWasm) && members["schema"] == nil
 }

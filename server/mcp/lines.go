@@ -52,7 +52,7 @@ func (s *Server) ServeLines(
 		fences: &s.fences, closed: make(chan struct{}),
 		open: map[jsonrpc.ID]openRequest{}, listen: map[jsonrpc.ID]bool{},
 	}
-	// lines are bounded
+	// The lines are bounded.
 	watched.Transport = &sdk.IOTransport{Reader: &checkedLines{in: in, lines: bufio.NewReader(in), out: written},
 		Writer: written, MaxLineLength: -1}
 	serving := context.WithValue(ctx, lineKey{}, line{session, running})

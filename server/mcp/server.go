@@ -158,7 +158,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			return result, nil
 		}
 		shown, hides := inWords(err)
-		// a notification comes too early or again
+		// A notification comes too early or again.
 		if hides && ctx.Err() == nil && !strings.HasPrefix(method, "notifications/") {
 			return nil, s.failed(ctx, method, err)
 		}

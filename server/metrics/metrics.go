@@ -82,7 +82,7 @@ func (m *Metrics) Handler(load func() (running, waiting int)) http.Handler {
 func (m *Metrics) Record(_ context.Context, ended executor.Entry) error {
 	r, name := &ended.Record, ended.Tool
 	if r.Result.Kind == tool.UnknownTool || ended.Brought {
-		// what a model or a caller makes up must not grow the metrics, nor be shown to who reads those of all tenants
+		// What a model or a caller makes up must not grow the metrics, nor be shown to who reads those of all tenants
 		name = ""
 	}
 	outcome := outcomeSuccess

@@ -61,7 +61,7 @@ type indexer struct {
 	reader    documents.Reader
 	words     words.Scanner
 	read      int // chunks
-	// files and folders that are removed if the index cannot be written, in the order in which they were made
+	// made are files and folders that are removed if the index cannot be written, in the order in which they were made
 	made []string
 }
 

@@ -23,7 +23,7 @@ type Module struct {
 	compiled    wazero.CompiledModule
 	estimated   int64     // how many bytes of native code count; 0 if the number is true
 	measured    sync.Once // what is missing counts too
-	// the engine's kernel, if it is imported from, and the libraries, each after those that it imports from
+	// beside are the engine's kernel, if it is imported from, and the libraries, each after those that it imports from.
 	beside    []linkedModule
 	hasKernel bool // the first of these is the kernel
 	manyItems bool // making an instance takes long

@@ -58,20 +58,23 @@ type Bounds struct {
 	Branches       int // 12,000 br, br_if, br_table and return per function
 	ControlSquares int // 2,000,000,000: the sum, over the functions, of (blocks + branches)²
 	BlockLocals    int // 2,000,000: blocks × (parameters + locals), per function
-	// unbounded: (blocks + 1) × (parameters + locals), and the operands on the stack at each block and br_if, per function
+	// BlockValues is unbounded: (blocks + 1) × (parameters + locals), and the operands on the stack at each block and
+	// br_if, per function.
 	BlockValues      int
 	BranchTargets    int // 50,000 labels of br_table per function
 	AllBranchTargets int // 2,000,000 in all functions together
-	// 100,000 in element segments, and functions that ref.func names: an instance takes 40 to 130 bytes for each
+	// References is 100,000 in element segments, and functions that ref.func names: an instance takes 40 to 130 bytes
+	// for each.
 	References      int
 	OperandStack    int // 10,000 values at once, per function
 	FunctionGlobals int // 2,000,000,000: functions × globals, imports not counted among the functions
 	// FunctionExports is 1,000,000,000: functions × (exports + globals), with imported functions. To describe
 	// functions, wazero looks through the exports for each of them, for 0.85 ns each.
 	FunctionExports int
-	// unbounded: over all places where paths of a function join, paths × values², times repetitions; see joins
+	// JoinedValues is unbounded: over all places where paths of a function join, paths × values², times repetitions; see
+	// joins.
 	JoinedValues int
-	// unbounded: the locals of a function that are assigned on paths that join, and results, for each path
+	// JoinMoves is unbounded: the locals of a function that are assigned on paths that join, and results, for each path.
 	JoinMoves      int
 	KnownAddresses int // unbounded: over all blocks of a function, the addresses that were accessed before
 	CallGlobals    int // unbounded: calls × globals that can change, with what rewriting adds, per function

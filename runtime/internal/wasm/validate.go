@@ -264,7 +264,7 @@ type FunctionAnalysis struct {
 	Moves         uint32 // of a function without calls and loops: the maximum cost of the values that it moves, in units
 	Globals       uint32 // instructions that use a global, or refer to a function, which becomes one
 	Loops         bool   // has a loop
-	// calls a function, directly or indirectly, grows a memory or table, or copies, fills or initializes one
+	// Calls: it calls a function, directly or indirectly, grows a memory or table, or copies, fills or initializes one.
 	Calls         bool
 	CallsIndirect bool // calls a function through a table
 	Vectors       bool // has a value of type v128

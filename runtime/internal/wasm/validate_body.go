@@ -22,7 +22,7 @@ type bodyValidation struct {
 	moved    int    // validation.stackMoves before the function
 	calls    int64  // places where the guest's code is left, without what rewriting adds
 	shifts   uint32 // by a constant that is zero modulo the width
-	// the low bits of the constant that was pushed last, if no other instruction came after it; or -1
+	// amount is the low bits of the constant that was pushed last, if no other instruction came after it; or -1.
 	amount int
 	alone  [256]ValueType // each type at its own index, so that a single type is a slice
 }
