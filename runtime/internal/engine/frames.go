@@ -24,7 +24,7 @@ const (
 	// mostUnderestimated is a factor. If a recursive function takes more than that many times its estimate, its module
 	// is compiled again, with the exact numbers. So a call takes at most three times wasm.DefaultStackBytes, on a stack
 	// that grows by doubling. Most functions take less than estimated. Small ones of C's and Rust's compilers take up to
-	// 2.9 times as much. One in fifty of Go's takes up to 13 times, so programs of Go's are compiled twice.
+	// 2.9 times as much, and large ones of Go's 2.8 times.
 	mostUnderestimated = 3
 	// mostExcess is how many bytes all functions that are not recursive may take together beyond their estimates.
 	mostExcess = 256 << 10

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	goruntime "runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -191,9 +192,23 @@ func goReactor(t testing.TB) *Program {
 	return p
 }
 
+// estimated checks that the frames of a module's functions are estimated well enough that it is compiled once only.
+func estimated(t *testing.T, source []byte, module *Module) {
+	t.Helper()
+	if goruntime.GOARCH != "amd64" {
+		return // frames are compared with code on amd64 only
+	}
+	r, err := rewrite(t.Context(), source, module.description)
+	require.NoError(t, err)
+	taken, err := framesOf(machineCode(module.compiled))
+	require.NoError(t, err)
+	assert.Nil(t, r.exceeded(taken))
+}
+
 // TestGoReactorsAreCopied: a runtime that was initialized in one instance works in a copy of it.
 func TestGoReactorsAreCopied(t *testing.T) {
 	p := goReactor(t)
+	estimated(t, kernels(t, guests.Go), p.module)
 	ctx := wasi.With(t.Context(), &wasi.System{Random: zeros{}, Now: time.Now})
 	kernel := guests.AllKernels()[0]
 	i, err := p.copy(t.Context())
