@@ -45,13 +45,13 @@ func (w *answerWriter) end(ctx context.Context, why error) {
 }
 
 // begins gives up the rest of the body, once.
-func (w *answerWriter) begins() {
+func (w *answerWriter) begins(status int) {
 	w.begin.Do(func() {
 		if w.body != nil {
 			w.body.ignoreRest()
-			if w.connection.endsAfterBody() {
-				w.Header().Set("Connection", "close")
-			}
+		}
+		if w.connection.endsAfter(status, w.body != nil) {
+			w.Header().Set("Connection", "close")
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -64,13 +64,13 @@ func (w *answerWriter) begins() {
 
 // WriteHeader implements [http.ResponseWriter].
 func (w *answerWriter) WriteHeader(status int) {
-	w.begins()
+	w.begins(status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements [http.ResponseWriter].
 func (w *answerWriter) Write(p []byte) (int, error) {
-	w.begins()
+	w.begins(http.StatusOK)
 	return inPieces(p, func(p []byte) (int, error) {
 		if err := w.mayWrite(len(p)); err != nil {
 			return 0, err
@@ -98,7 +98,7 @@ func (w *answerWriter) Flush() { _ = w.FlushError() }
 
 // FlushError is what [http.ResponseController] calls.
 func (w *answerWriter) FlushError() error {
-	w.begins()
+	w.begins(http.StatusOK)
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 

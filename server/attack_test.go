@@ -70,7 +70,7 @@ var attackers = map[string]func(t *testing.T, address string) (again func() erro
 
 func dialTLS(t *testing.T, address string) *tls.Conn {
 	t.Helper()
-	c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
+	c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, DynamicRecordSizingDisabled: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
@@ -191,7 +191,7 @@ func TestAttackManyHeaders(t *testing.T) {
 	}
 	slow := hold("")
 	time.Sleep(100 * time.Millisecond) // it is the oldest
-	for range connections*headerShare/length - 1 {
+	for range connections * headerShare / (length + length/8) {
 		hold(strings.Repeat("a:\r\n", length/4))
 	}
 	select {
@@ -209,6 +209,44 @@ func TestAttackManyHeaders(t *testing.T) {
 	send(t, slow, "\r\n")
 	assert.Contains(t, <-ended, "200")
 	assert.Equal(t, http.StatusOK, r.do(t, "GET", "/healthz", "").status)
+}
+
+// TestAttackHeadersBesideBodies: long headers of clients without a token, just below the bound, end no request that has
+// its header and much of its body in one record, which crypto/tls reads whole. The control is a header that is as long.
+func TestAttackHeadersBesideBodies(t *testing.T) {
+	const connections, length = 32, 12_000
+	of := tokens(t)
+	token, _ := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
+	r := start(t, Options{Tokens: of, TLS: certificate(t), Limits: Limits{Connections: connections, Header: time.Hour, Refusal: time.Hour}})
+	ended := make(chan struct{}, connections)
+	hold := func() {
+		c := dialTLS(t, r.address)
+		send(t, c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"+strings.Repeat("a:\r\n", length/4))
+		go func() {
+			_, _ = c.Read(make([]byte, 1))
+			ended <- struct{}{}
+		}()
+	}
+	for range connections * headerShare / (length + length/8) {
+		hold()
+	}
+	time.Sleep(filled)
+	require.Empty(t, ended)
+	for range 10 {
+		c := dialTLS(t, r.address)
+		body := strings.Repeat("x", 30_000)
+		send(t, c, "POST /echo HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+token+"\r\nConnection: close\r\n"+
+			"Content-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body)
+		assert.Contains(t, firstLine(t, c), "200")
+	}
+	for range 4 {
+		hold()
+	}
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the control: more headers are held")
+	}
 }
 
 // TestAttackLongHandshakes: clients send the first message of a handshake, or what follows it, without end, of which
@@ -399,6 +437,65 @@ func TestAttackManyDials(t *testing.T) {
 		assert.Equal(t, pace, read(1, 1))
 		time.Sleep(allUnaskedBytes / allUnaskedRate * time.Second)
 		assert.Zero(t, read(1, 1), "a flood slows others down for some seconds after it")
+	})
+}
+
+// TestAttackSentAhead: of requests without a token that are sent before an answer is read, no pace slows down those
+// that the server has read already, so the first of them ends the connection. The controls are requests of which each
+// is sent after the answer to the one before it, and those with a token.
+func TestAttackSentAhead(t *testing.T) {
+	of := tokens(t)
+	token, _ := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
+	r := start(t, Options{Tokens: of})
+	for _, test := range []struct {
+		name, field string
+		ahead, ends bool
+	}{{"sent ahead", "", true, true}, {"one by one", "", false, false}, {"with a token", "Authorization: Bearer " + token + "\r\n", true, false}} {
+		c := dial(t, r)
+		in, request := bufio.NewReader(c), "GET /echo HTTP/1.1\r\nHost: localhost\r\n"+test.field+"\r\n"
+		if test.ahead {
+			send(t, c, strings.Repeat(request, 3))
+		}
+		closes := false
+		for n := range 3 {
+			if !test.ahead {
+				send(t, c, request)
+			}
+			response, err := http.ReadResponse(in, nil)
+			if closes {
+				require.Error(t, err, test.name)
+				break
+			}
+			require.NoError(t, err, test.name)
+			_, err = io.Copy(io.Discard, response.Body)
+			require.NoError(t, err)
+			closes = response.Close
+			assert.Equal(t, test.ends && n > 0, closes, "%s, %d", test.name, n)
+		}
+	}
+}
+
+// TestAttackShortRequests: a connection without a token waits after some hundred short requests, which take as long as
+// long ones. The control is as many bytes of one request.
+func TestAttackShortRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := newConnections(nil, Limits{Connections: 64, HeaderBytes: 32 << 10})
+		send := func(requests, length int) (took time.Duration) {
+			client, server := net.Pipe()
+			defer client.Close()
+			c := &connection{Conn: server, of: of, greeted: true}
+			defer c.Close()
+			began := time.Now()
+			for range requests {
+				go func() { _, _ = client.Write(make([]byte, length)) }()
+				_, err := io.ReadFull(c, make([]byte, length))
+				require.NoError(t, err)
+				of.follow(c, http.StateIdle)
+			}
+			return time.Since(began)
+		}
+		assert.Zero(t, send(1, 30*600))
+		assert.Positive(t, send(600, 30))
 	})
 }
 

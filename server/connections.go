@@ -261,6 +261,7 @@ type connection struct {
 	closed   bool
 
 	greeted   bool      // the first message of its handshake has arrived, or there is none
+	early     bool      // its request was read with the one before it
 	head      int       // bytes of the header of a request that is not authenticated, or has not arrived whole
 	headSince time.Time // when the first of them was read
 
@@ -278,6 +279,7 @@ func (c *connection) handles() bool {
 	c.handled.Store(true)
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
+	c.early = c.head == 0
 	return !c.closed
 }
 
@@ -320,7 +322,9 @@ func (c *connection) begin(left func()) (end func()) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.running, c.ahead = true, 0
-	c.of.unasked.bytes = max(c.of.unasked.bytes-c.head, 0)
+	if c.head > 0 {
+		c.of.unasked.bytes = max(c.of.unasked.bytes-c.head-requestBytes, 0)
+	}
 	c.forgetHeader()
 	c.expireIn(0)
 	c.wakeUp()

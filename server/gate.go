@@ -54,7 +54,7 @@ func (s *Server) routes() (http.Handler, error) {
 		}
 		body := newBody(w, r, s.options.Limits)
 		answer := &answerWriter{ResponseWriter: w, connection: connectionFor(r), body: body}
-		defer answer.begins()
+		defer answer.begins(http.StatusOK)
 		w = answer
 		defer s.recovered(w, r)
 		if body != nil {
@@ -390,7 +390,7 @@ func (g *gate) showsToken(
 	if g.waits(w, r, g.callers, caller.ID) {
 		return caller, nil, nil
 	}
-	answered, ok = g.underway.enter(caller)
+	answered, ok = g.underway.enter(ctx, caller)
 	if !ok {
 		g.tooMany(w, r, &rates.Error{Of: "requests at a time"})
 		return caller, nil, nil

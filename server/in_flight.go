@@ -23,9 +23,30 @@ type inFlight struct {
 
 func newInFlight(most int) *inFlight { return &inFlight{most: most, count: map[string]int{}} }
 
+// A request that is one too many waits for an answer, so many times, since a client has the whole of an answer a little
+// before its request stops counting.
+const (
+	enterTries = 10
+	enterWait  = 10 * time.Millisecond
+)
+
 // enter counts a request, unless there are too many. left must be called when it has been answered.
-func (u *inFlight) enter(c auth.Caller) (left func(), ok bool) {
+func (u *inFlight) enter(ctx context.Context, c auth.Caller) (left func(), ok bool) {
 	of := memory.Sharer(c)
+	for range enterTries {
+		if left, ok = u.tryEnter(of); ok {
+			return left, true
+		}
+		select {
+		case <-time.After(enterWait):
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+func (u *inFlight) tryEnter(of string) (left func(), ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.count[of] >= u.most {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -91,6 +92,22 @@ func TestRequestsAtATimeAreGivenBack(t *testing.T) {
 		assert.Equal(t, 200, r.do(t, "POST", "/echo", "x", "Authorization", "Bearer "+token).status)
 		assert.Equal(t, 413, r.do(t, "POST", "/echo", "more than is allowed", "Authorization", "Bearer "+token).status)
 	}
+}
+
+// TestRequestsWaitForAnEnd: one request too many waits for a moment, since a client that dials anew for each may have the
+// whole of an answer before its request stops counting. The control is one that does not end.
+func TestRequestsWaitForAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		underway, caller := newInFlight(1), auth.Caller{ID: "a"}
+		left, ok := underway.enter(t.Context(), caller)
+		require.True(t, ok)
+		_, ok = underway.enter(t.Context(), caller)
+		require.False(t, ok)
+		time.AfterFunc(enterTries*enterWait/2, left)
+		left, ok = underway.enter(t.Context(), caller)
+		require.True(t, ok)
+		left()
+	})
 }
 
 // A stream that was begun with a token is read on after the token was revoked, or has expired.

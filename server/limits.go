@@ -33,7 +33,8 @@ type Limits struct {
 	Refusal time.Duration
 	// Body is the time to send the body; 60 s. A handler that answers before it has read the body waits for 1 s of it.
 	Body time.Duration
-	// Stall is the time to take each 16 KiB of what is written to it; 30 s.
+	// Stall is the time to take the next 16 KiB of what is written to it; 30 s. Since the system may wait until a client
+	// has taken a third of what it holds of the answer, clients that are slower than 4 KiB a second may not get it whole.
 	Stall time.Duration
 	// Idle is the time between the requests of a connection; 2 min.
 	Idle time.Duration

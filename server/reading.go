@@ -1,11 +1,15 @@
 package server
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // What net/http and crypto/tls need for what they have read can be thirty times its length, such as for a header of
 // many short fields or for the first message of a handshake. So before a handler is called, a connection sends at most
 // helloBytes until it has greeted, and handshakeBytes and a header in all. And if all connections hold more than
-// headerShare for each that there may be, the one ends that holds most: no client that needs less than that is cut off.
+// headerShare for each that there may be, those end that have held more than half as much for longest. No client ends
+// that needs less, and none whose header is whole soon, though crypto/tls reads 16 KiB of its body with it.
 const (
 	helloBytes     = 16 << 10 // clients send 2 KiB, and more with long session tickets
 	handshakeBytes = 64 << 10 // with the certificates of clients
@@ -28,13 +32,13 @@ func (c *connection) countHeader(bytes int, now time.Time) {
 		c.drop()
 	}
 	for c.of.headers > c.of.most*headerShare {
-		most := c
+		longest := c
 		for one := range c.of.held {
-			if one.head > most.head || one.head == most.head && one.headSince.Before(most.headSince) {
-				most = one
+			if one.head > headerShare/2 && one.headSince.Before(longest.headSince) {
+				longest = one
 			}
 		}
-		most.drop()
+		longest.drop()
 	}
 }
 
@@ -75,8 +79,10 @@ func (c *connection) greets() {
 // Between two requests, when it holds no header, such a connection waits for as many paces as connections wait, but for
 // at most mostPaced: the next request may be another client's, of the same proxy. If it has sent a body, it ends.
 // Otherwise a hundred connections that send requests without end make other clients wait for seconds. A client whose
-// requests are refused sends less than unaskedBytes of a body.
+// requests are refused sends less than unaskedBytes of a body. Each request counts as requestBytes more, which is what
+// refusing it costs.
 const (
+	requestBytes    = 1 << 10
 	unaskedBytes    = 512 << 10
 	unaskedRate     = 16 << 10
 	allUnaskedBytes = 16 << 20
@@ -109,10 +115,13 @@ func (c *connection) Read(p []byte) (int, error) {
 	case c.running:
 		c.countAhead(n)
 	default:
-		now := time.Now()
+		now, cost := time.Now(), n
+		if c.head == 0 {
+			cost += requestBytes
+		}
 		c.countHeader(n, now)
-		c.unasked.add(n, unaskedBytes, unaskedRate, now)
-		c.of.unasked.add(n, allUnaskedBytes, allUnaskedRate, now)
+		c.unasked.add(cost, unaskedBytes, unaskedRate, now)
+		c.of.unasked.add(cost, allUnaskedBytes, allUnaskedRate, now)
 	}
 	return n, err
 }
@@ -122,14 +131,19 @@ func (c *connection) isSlow() bool {
 	return !c.running && (c.unasked.bytes > unaskedBytes || c.of.unasked.bytes > allUnaskedBytes)
 }
 
-// endsAfterBody reports whether the connection ends after a request with a body.
-func (c *connection) endsAfterBody() bool {
+// endsAfter reports whether the connection ends after an answer: if the request's token stopped working meanwhile; or
+// if no token of the request works, and the request had been sent before the one before it was answered, which no pace
+// slows down, or has a body and is slowed down.
+func (c *connection) endsAfter(status int, hasBody bool) bool {
 	if c == nil {
 		return false
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	return c.isSlow()
+	if c.running {
+		return status == http.StatusUnauthorized
+	}
+	return c.early || hasBody && c.isSlow()
 }
 
 // waitForPace waits before more is read from a connection that is read slowly, until it has an authenticated request or

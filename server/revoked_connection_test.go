@@ -127,7 +127,7 @@ func TestAttackConnectionsAfterTokens(t *testing.T) {
 			answer := &answerWriter{ResponseWriter: httptest.NewRecorder(), connection: c}
 			held.follow(c, http.StateActive)
 			end := c.begin(answered)
-			answer.begins()
+			answer.begins(http.StatusOK)
 			end()
 			if !ended {
 				answer.end(answering, auth.ErrRevoked)
@@ -192,5 +192,29 @@ func TestAttackLastPiecesOutliveTokens(t *testing.T) {
 			require.NoError(t, err)
 			assert.Eventually(t, isFree, 8*time.Second, 50*time.Millisecond, "the tenant has its place again")
 		})
+	}
+}
+
+// TestAttackConnectionsOutliveRefusals: an answer that says that the token stopped working meanwhile ends the connection.
+// The controls are another answer, and one to a request whose token never worked.
+func TestAttackConnectionsOutliveRefusals(t *testing.T) {
+	of := tokens(t)
+	token, _ := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
+	r := start(t, Options{Tokens: of}, Endpoint{Pattern: "/{status}", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, err := strconv.Atoi(r.PathValue("status"))
+		assert.NoError(t, err)
+		w.WriteHeader(status)
+	})})
+	for _, test := range []struct {
+		path, token string
+		ends        bool
+	}{{"/401", token, true}, {"/403", token, false}, {"/401", "", false}} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+test.path, http.NoBody)
+		require.NoError(t, err)
+		request.Header.Set("Authorization", "Bearer "+test.token)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, test.ends, response.Close, test)
 	}
 }

@@ -39,7 +39,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case id != "" && !s.web.serves(r.Method, caller, id):
 		http.Error(w, "there is no such session; begin one with initialize", http.StatusNotFound)
 		return
-	case id == "" && s.web.count(caller) >= s.options.Most:
+	case id == "" && !s.web.hasRoom(caller):
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, tooManySessions, http.StatusTooManyRequests)
 		return

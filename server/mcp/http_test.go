@@ -167,6 +167,7 @@ func TestMostSessions(t *testing.T) {
 		status, _, header := post(t, w, me, http.MethodPost, initializeBody, nil)
 		require.Equal(t, http.StatusOK, status)
 		ids = append(ids, header.Get("Mcp-Session-Id"))
+		assert.Equal(t, http.StatusOK, ping(t, w, me, ids[len(ids)-1]))
 	}
 	status, _, header := post(t, w, me, http.MethodPost, initializeBody, nil)
 	assert.Equal(t, http.StatusTooManyRequests, status)
@@ -179,6 +180,32 @@ func TestMostSessions(t *testing.T) {
 		status, _, _ = post(t, w, me, http.MethodPost, initializeBody, nil)
 		return status == http.StatusOK
 	}, 10*time.Second, time.Millisecond)
+}
+
+// ping returns the status of a request in a session.
+func ping(t testing.TB, w *world, caller auth.Caller, id string) (status int) {
+	t.Helper()
+	status, _, _ = post(t, w, caller, http.MethodPost, `{"jsonrpc":"2.0","id":2,"method":"ping"}`, map[string]string{"Mcp-Session-Id": id})
+	return status
+}
+
+// TestAttackLostSessions: a client disconnects whenever its initialize has arrived, so that it has no id by which to end
+// these sessions. The oldest end when another begins. The control is a session that its client has used.
+func TestAttackLostSessions(t *testing.T) {
+	w := newWorld(t, mcp.Options{Most: 3})
+	me := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
+	var ids []string
+	for n := range 5 {
+		status, _, header := post(t, w, me, http.MethodPost, initializeBody, nil)
+		require.Equal(t, http.StatusOK, status)
+		ids = append(ids, header.Get("Mcp-Session-Id"))
+		if n == 0 {
+			require.Equal(t, http.StatusOK, ping(t, w, me, ids[n]))
+		}
+	}
+	for n, status := range []int{http.StatusOK, http.StatusNotFound, http.StatusNotFound, http.StatusOK, http.StatusOK} {
+		assert.Equal(t, status, ping(t, w, me, ids[n]), n)
+	}
 }
 
 // TestIdleSessions: a session that nobody uses ends, and so does the executor's.
@@ -425,7 +452,8 @@ func TestAttackSessionsWhileBodiesArrive(t *testing.T) {
 	}{{"guarded", 3, 3}, {"control: the caller may have more", 100, 20}} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, mcp.Options{Most: test.most})
-			token := noerr.Get(json.Marshal(auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}))(t)
+			me := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
+			token := noerr.Get(json.Marshal(me))(t)
 			connections := make([]net.Conn, 20)
 			for i := range connections {
 				c := noerr.Get(net.Dial("tcp", w.web.Listener.Addr().String()))(t)
@@ -436,7 +464,8 @@ func TestAttackSessionsWhileBodiesArrive(t *testing.T) {
 			}
 			require.Eventually(t, func() bool { return int(w.requests.Load()) == len(connections) }, 30*time.Second, time.Millisecond)
 			time.Sleep(50 * time.Millisecond) // until each waits for its body; if it does not, the attack is weaker
-			begun := 0
+			var ids []string
+			live := 0
 			for _, c := range connections {
 				noerr.Get(io.WriteString(c, initializeBody[1:]))(t)
 			}
@@ -444,13 +473,15 @@ func TestAttackSessionsWhileBodiesArrive(t *testing.T) {
 				response := noerr.Get(http.ReadResponse(bufio.NewReader(c), nil))(t)
 				text := noerr.Get(io.ReadAll(response.Body))(t)
 				require.NoError(t, response.Body.Close())
-				if strings.Contains(string(text), "serverInfo") {
-					begun++
-				} else {
-					assert.Contains(t, string(text), "too many sessions")
+				assert.Contains(t, string(text), "serverInfo")
+				ids = append(ids, response.Header.Get("Mcp-Session-Id"))
+			}
+			for _, id := range ids {
+				if ping(t, w, me, id) == http.StatusOK {
+					live++
 				}
 			}
-			assert.Equal(t, test.want, begun)
+			assert.Equal(t, test.want, live)
 		})
 	}
 }

@@ -37,6 +37,7 @@ type web struct {
 	mu    sync.Mutex
 	live  map[string]*httpRequest // that are being handled, by their number
 	owner map[string]owned        // of sessions, by their id
+	begun int                     // how many sessions there have been
 }
 
 func newWeb(s *Server, log *slog.Logger) *web {
@@ -153,6 +154,9 @@ func keyOf(c auth.Caller) string {
 // owned is a session of a caller.
 type owned struct {
 	key    string // of the caller who began it
+	begun  *sdk.ServerSession
+	number int  // in the order in which sessions began
+	known  bool // its client has used its id, and so can end it
 	ended  chan struct{}
 	ending bool // its client has deleted it
 }
@@ -171,7 +175,7 @@ func (w *web) begin(ctx context.Context, request *sdk.ServerRequest[*sdk.Initial
 		return err
 	}
 	caller, _ := auth.From(by.gone)
-	session, ok := w.reserve(caller, id)
+	session, ok := w.reserve(caller, begun)
 	if !ok {
 		return refused(tooManySessions)
 	}
@@ -187,15 +191,21 @@ func (w *web) begin(ctx context.Context, request *sdk.ServerRequest[*sdk.Initial
 	return nil
 }
 
-// reserve counts a session of the caller, unless it has too many.
-func (w *web) reserve(caller auth.Caller, id string) (session owned, ok bool) {
-	session = owned{key: keyOf(caller), ended: make(chan struct{})}
+// reserve counts a session of the caller, unless it has too many. It ends the oldest of those whose client has not used
+// them, if it has to: the client may have disconnected before it was told the session's id.
+func (w *web) reserve(caller auth.Caller, begun *sdk.ServerSession) (session owned, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.countOf(session.key) >= w.server.options.Most {
-		return owned{}, false
+	w.begun++
+	session = owned{key: keyOf(caller), begun: begun, number: w.begun, ended: make(chan struct{})}
+	if count, unknown := w.countOf(session.key); count >= w.server.options.Most {
+		if unknown == nil {
+			return owned{}, false
+		}
+		delete(w.owner, unknown.ID())
+		w.server.background.Go(func() { _ = unknown.Close() }) // nobody waits for how it ends
 	}
-	w.owner[id] = session
+	w.owner[begun.ID()] = session
 	return session, true
 }
 
@@ -224,22 +234,34 @@ func (w *web) serves(method string, caller auth.Caller, id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	session, ok := w.owner[id]
-	return ok && session.key == keyOf(caller) && (!session.ending || method == http.MethodDelete)
+	if !ok || session.key != keyOf(caller) || session.ending && method != http.MethodDelete {
+		return false
+	}
+	session.known = true
+	w.owner[id] = session
+	return true
 }
 
-// count returns how many sessions a caller has.
-func (w *web) count(caller auth.Caller) int {
+// hasRoom reports whether a caller may begin another session.
+func (w *web) hasRoom(caller auth.Caller) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.countOf(keyOf(caller))
+	count, unknown := w.countOf(keyOf(caller))
+	return count < w.server.options.Most || unknown != nil
 }
 
-// countOf returns how many sessions the caller with a key has. The caller must hold mu.
-func (w *web) countOf(key string) (count int) {
+// countOf returns how many sessions the caller with a key has, and the oldest that its client has not used, or nil. The
+// caller must hold mu.
+func (w *web) countOf(key string) (count int, unknown *sdk.ServerSession) {
+	oldest := 0
 	for _, other := range w.owner {
-		if other.key == key {
-			count++
+		if other.key != key {
+			continue
+		}
+		count++
+		if !other.known && (unknown == nil || other.number < oldest) {
+			unknown, oldest = other.begun, other.number
 		}
 	}
-	return count
+	return count, unknown
 }

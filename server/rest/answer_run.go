@@ -142,7 +142,7 @@ func (s *submission) output(v jsontext.Value) error {
 		}
 		a.Result = tool.Result{}
 		var corrupt base64.CorruptInputError
-		switch err := json.Unmarshal(whole, &a.Result); {
+		switch err := decode.Unmarshal(whole, &a.Result); {
 		case errors.As(err, &corrupt):
 			return refuseValue(http.StatusUnprocessableEntity, v.Path(), "has a result with content whose data is not base64")
 		case err != nil:
