@@ -68,11 +68,16 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 	if t, ok := accepted.(*net.TCPConn); ok {
 		_ = t.SetWriteBuffer(sendBuffer) // only steady readers that are very slow need it
+		_ = t.SetKeepAliveConfig(keepAlive)
 	}
 	held := &connection{Conn: stallConn{accepted, c.stall}, of: c, since: time.Now(), greeted: !c.greet}
 	c.held[held] = struct{}{}
 	return held, nil
 }
+
+// keepAlive finds a client that has vanished, such as a phone without a network, in half a minute: until then, its
+// stream cannot be opened again, and counts.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 // isScarce reports whether an error says that the system has no more descriptors.
 func isScarce(err error) bool {

@@ -114,14 +114,14 @@ func (s *Server) resume(
 			refused("no call waits for these answers: it has been answered, or has expired; make the call again")
 	}
 	if waiting.name != c.name || !bytes.Equal(waiting.arguments, canonical(c.request)) {
-		s.waiting.back(c.key, state, waiting)
+		s.waiting.add(waiting, state)
 		return report, nil, refused("the answers are for a call of another tool, or with other arguments")
 	}
 	resumption := executor.Resumption{State: waiting.state, Session: c.session}
 	for _, action := range waiting.pending {
 		answer, ok := c.request.Params.InputResponses[action.CallID].(*sdk.ElicitResult)
 		if !ok {
-			s.waiting.back(c.key, state, waiting)
+			s.waiting.add(waiting, state)
 			return report, questions(state, waiting.pending), nil
 		}
 		if action.Type == tool.NeedsApproval {

@@ -124,19 +124,21 @@ func check(text string, begun, listens bool, hold func(bytes int) error) *reject
 	if hold(n*messageBytes) != nil {
 		return noRoom()
 	}
-	ids := map[string]bool{}
+	ids := map[any]bool{} // as values: 1.0 is 1
 	for i, message := range doc.Root().Elements() {
 		id, rejected := c.element(message.Text())
 		if rejected != nil && rejected.full {
 			return rejected
 		}
-		if rejected == nil && id != "" && ids[id] {
+		var value any
+		_ = json.Unmarshal([]byte(id), &value) // it is JSON, or empty
+		if rejected == nil && id != "" && ids[value] {
 			rejected = reject(jsonrpc.CodeInvalidRequest, "the id is that of another message")
 		}
 		if rejected != nil {
 			return reject(rejected.err.Code, "message %d of the batch: %s", i+1, rejected.err.Message)
 		}
-		ids[id] = true
+		ids[value] = true
 	}
 	return nil
 }

@@ -232,6 +232,20 @@ func TestAttackLargeBatch(t *testing.T) {
 	})
 }
 
+// TestAttackEqualIDs: ids of a batch that are equal, however they are written, are refused, since one answer would be for
+// two calls. The control are ids that differ.
+func TestAttackEqualIDs(t *testing.T) {
+	w := newWorld(t, mcp.Options{}, newFake(t, "hello", nil, says(tool.Result{Success: true, Output: "hello"})))
+	for _, test := range []struct {
+		first, second string
+		refused       bool
+	}{{"1", "1", true}, {"1", "1.0", true}, {"10", "1e1", true}, {"0", "-0", true}, {`"a"`, `"\u0061"`, true}, {"1", `"1"`, false}} {
+		call := `{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"hello"}}`
+		_, answer := raws()[1].send(t, w, fmt.Sprintf("["+call+","+call+"]", test.first, test.second))
+		assert.Equal(t, test.refused, strings.Contains(answer, "the id is that of another message"), "%s: %s", test.second, answer)
+	}
+}
+
 // TestBodies: a body is as long as the option says.
 func TestBodies(t *testing.T) {
 	w := newWorld(t, mcp.Options{Body: 1000})

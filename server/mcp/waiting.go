@@ -60,6 +60,13 @@ const (
 // call of the session is forgotten, or that of the tenant that has the most, so that nobody keeps others from being
 // asked. Those of a tenant whose calls have too long arguments are forgotten as well.
 func (w *waiting) put(p paused) (state string) {
+	state, p.until = rand.Text(), time.Now().Add(waitFor)
+	w.add(p, state)
+	return state
+}
+
+// add stores a call under a state.
+func (w *waiting) add(p paused, state string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, own, of, bytes := time.Now(), 0, map[string]int{}, len(p.arguments)
@@ -91,8 +98,10 @@ func (w *waiting) put(p paused) (state string) {
 		most := slices.Max(slices.Collect(maps.Values(of)))
 		w.forgetOldest(func(other paused) bool { return of[other.tenant] == most })
 	}
-	p.until = now.Add(waitFor)
-	return w.store(p, rand.Text())
+	if w.calls == nil {
+		w.calls = map[string]paused{}
+	}
+	w.calls[state] = p
 }
 
 // forgetOldest forgets the call that has waited longest of some, and returns it. The lock is held.
@@ -109,15 +118,6 @@ func (w *waiting) forgetOldest(among func(paused) bool) (forgotten paused) {
 	return forgotten
 }
 
-// store stores a call under a state. The lock is held.
-func (w *waiting) store(p paused, state string) string {
-	if w.calls == nil {
-		w.calls = map[string]paused{}
-	}
-	w.calls[state] = p
-	return state
-}
-
 // take returns the call that waits under a state, and forgets it.
 func (w *waiting) take(key, state string) (paused, bool) {
 	w.mu.Lock()
@@ -128,15 +128,6 @@ func (w *waiting) take(key, state string) (paused, bool) {
 	}
 	delete(w.calls, state)
 	return p, true
-}
-
-// back stores a call that was taken and not resumed.
-func (w *waiting) back(key, state string, p paused) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if p.by == key {
-		w.store(p, state)
-	}
 }
 
 // forget forgets the calls of somebody whose session has ended.

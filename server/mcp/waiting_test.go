@@ -37,6 +37,25 @@ func TestAttackQuestionsOfOneTenant(t *testing.T) {
 	}
 }
 
+// TestAttackTakenQuestions: a question that was taken and not answered counts like another. The control is one that is
+// not put back.
+func TestAttackTakenQuestions(t *testing.T) {
+	for _, back := range []bool{true, false} {
+		var w waiting
+		state := w.put(paused{by: "a session"})
+		taken, ok := w.take("a session", state)
+		require.True(t, ok)
+		for range maxWaitingOwn {
+			w.put(paused{by: "a session"})
+		}
+		if back {
+			w.add(taken, state)
+		}
+		assert.Len(t, w.calls, maxWaitingOwn)
+		assert.Equal(t, back, w.calls[state].by != "")
+	}
+}
+
 // TestAttackLogOfDisconnects: requests that are handled when their clients have disconnected are no failures of the
 // server. The control is another error.
 func TestAttackLogOfDisconnects(t *testing.T) {

@@ -255,13 +255,12 @@ func TestAttackTextsThatHoldTheirBodies(t *testing.T) {
 	const requests, size = 10, 2 << 20
 	white, digits := strings.Repeat(" ", size), strings.Repeat("7", size)
 	for _, test := range []struct {
-		name    string
-		calls   string // of a run that waits, which a format makes for each request; without one there is no run
-		path    string // below the run, if there is one
-		body    func(i int, action tool.Action) string
-		headers []string
-		status  int
-		holds   bool
+		name   string
+		calls  string // of a run that waits, which a format makes for each request; without one there is no run
+		path   string // below the run, if there is one
+		body   func(i int, action tool.Action) string
+		status int
+		holds  bool
 	}{
 		{name: "the id of a session", path: "/v1/calls", status: 200, body: func(i int, _ tool.Action) string {
 			return fmt.Sprintf(`{"name":"echo","arguments":{},"session":"s%d"}`, i) + white
@@ -274,9 +273,6 @@ func TestAttackTextsThatHoldTheirBodies(t *testing.T) {
 		}},
 		{name: "an approval", calls: `{"id":"c%d","name":"wipe","arguments":{"what":"disk"}}`, path: "/approvals", status: 202, body: func(_ int, a tool.Action) string {
 			return fmt.Sprintf(`{"approvals":[{"call_id":%q,"approve":true,"fingerprint":%q,"scope":"session"}]}`, a.CallID, a.Fingerprint) + white
-		}},
-		{name: "the path of a request with a key", path: "/v1/calls?" + strings.Repeat("x", 512<<10), status: 200, headers: []string{"Idempotency-Key"}, body: func(int, tool.Action) string {
-			return `{"name":"echo","arguments":{}}`
 		}},
 		{name: "control: long outputs", calls: `{"id":"c%d","name":"ask_user","arguments":{"question":"Which?"}}`, path: "/submit_tool_outputs", status: 202, holds: true, body: func(i int, _ tool.Action) string {
 			return fmt.Sprintf(`{"tool_outputs":[{"tool_call_id":"c%d","output":"%s"}]}`, i, digits)
@@ -300,11 +296,7 @@ func TestAttackTextsThatHoldTheirBodies(t *testing.T) {
 			}
 			before := liveHeap()
 			for i := range requests {
-				headers := test.headers
-				if headers != nil {
-					headers = append(headers, fmt.Sprint("key ", i))
-				}
-				a := w.request("POST", path, as, test.body(i, actions[i]), headers...)
+				a := w.request("POST", path, as, test.body(i, actions[i]))
 				require.Equal(t, test.status, a.status, "%.300s", a.body)
 			}
 			held := liveHeap() - before

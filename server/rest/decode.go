@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -55,27 +56,22 @@ func pathOf(path []jsontext.Step) string {
 // noAgent is why an empty name of an agent is refused: it must not stand for no agent, which may call all tools.
 const noAgent = "is empty: name an agent, or leave it out"
 
-// query returns the parameters of the query, each of which must be known and given once.
-func (x *exchange) query(names ...string) (url.Values, error) {
-	values, err := url.ParseQuery(x.request.URL.RawQuery)
-	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "the query cannot be read")
+// readQuery reads the parameters of the query, each of which must be one of the route's and given once.
+func (x *exchange) readQuery() (err error) {
+	if x.query, err = url.ParseQuery(x.request.URL.RawQuery); err != nil {
+		return refuse(http.StatusBadRequest, "the query cannot be read")
 	}
-	for name, given := range values {
-		found := false
-		for _, n := range names {
-			found = found || n == name
-		}
+	for name, given := range x.query {
 		switch {
-		case !found:
-			return nil, refuse(http.StatusBadRequest, "there is no parameter %.64q here", name)
+		case !slices.Contains(x.route.query, name):
+			return refuse(http.StatusBadRequest, "there is no parameter %.64q here", name)
 		case len(given) > 1:
-			return nil, refuse(http.StatusBadRequest, "the parameter %s is given more than once", name)
+			return refuse(http.StatusBadRequest, "the parameter %s is given more than once", name)
 		case name == "agent" && given[0] == "":
-			return nil, refuse(http.StatusBadRequest, "agent %s", noAgent)
+			return refuse(http.StatusBadRequest, "agent %s", noAgent)
 		}
 	}
-	return values, nil
+	return nil
 }
 
 // integer returns a parameter from 0 to most, or the fallback without it.

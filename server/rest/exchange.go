@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ type exchange struct {
 	w       http.ResponseWriter
 	request *http.Request
 	caller  auth.Caller
+	query   url.Values
 	body    []byte
 	streams bool // the answer is a stream of events, which may have begun
 	// begun makes the answer to a request that has had its effect, also if it cannot be given; for a repetition of the
@@ -132,6 +134,9 @@ func (x *exchange) serve() (reply, error) {
 		return reply{}, refuse(http.StatusForbidden, "the token lacks the scope %s", x.route.scope)
 	}
 	x.caller = caller
+	if err := x.readQuery(); err != nil {
+		return reply{}, err
+	}
 	if x.route.body == "" {
 		return x.handle()
 	}
@@ -317,6 +322,9 @@ func (x *exchange) refusalOf(err error) failure {
 	if !errors.As(err, &refused) {
 		refused = refusalFor(err)
 	}
+	if refused != nil && refused.status == http.StatusTooManyRequests {
+		refused.header = [2]string{"Retry-After", "5"}
+	}
 	if refused != nil {
 		return failure{problem.Problem{Status: refused.status, Title: refused.title, Detail: refused.detail}, refused.header}
 	}
@@ -336,9 +344,8 @@ func refusalFor(err error) *refusal {
 		return &refusal{status: http.StatusUnauthorized, detail: "the token is unknown, has expired or was revoked",
 			header: [2]string{"WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`}}
 	case errors.Is(err, memory.ErrFull):
-		return &refusal{status: http.StatusTooManyRequests,
-			detail: "the open requests of the tenant, or of all, have too many bytes in bodies, or in answers that were not " +
-				"taken; try again later", header: [2]string{"Retry-After", "5"}}
+		return refuse(http.StatusTooManyRequests, "the open requests of the tenant, or of all, have too many bytes in "+
+			"bodies, or in answers that were not taken; try again later")
 	case errors.Is(err, executor.ErrInvalidBatch) && errors.As(err, &wrong):
 		return refuse(http.StatusUnprocessableEntity, "%s", wrong.Err)
 	case errors.Is(err, agents.ErrNotFound):

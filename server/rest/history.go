@@ -29,11 +29,7 @@ type explainedCall struct {
 const maxListed = 100
 
 func (x *exchange) listCalls() (reply, error) {
-	query, err := x.query("limit")
-	if err != nil {
-		return reply{}, err
-	}
-	limit, err := integer(query, "limit", 50, maxListed)
+	limit, err := integer(x.query, "limit", 50, maxListed)
 	if err != nil {
 		return reply{}, err
 	}

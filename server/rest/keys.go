@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 )
@@ -58,7 +57,7 @@ func (x *exchange) serveIdempotent(given []string) (reply, error) {
 		return reply{}, refuse(http.StatusBadRequest, "%s is longer than %d bytes", keyHeader, maxKey)
 	}
 	body := sha256.Sum256(x.body)
-	of := requestKey{ownerOf(x.caller), strings.Clone(x.request.URL.Path), key} // without the rest of the URL
+	of := requestKey{ownerOf(x.caller), x.request.URL.Path, key}
 	for {
 		k, first := x.api.keys.take(x.caller.Tenant, of, body)
 		if first {
@@ -159,6 +158,17 @@ func (s *keys) put(tenant string, k *keptAnswer, r reply, answered bool) {
 	k.reply = r
 	t.bytes += len(r.body)
 	t.trim(time.Now(), s.options)
+}
+
+// sweep forgets the answers of all tenants that are too old.
+func (s *keys) sweep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for tenant, t := range s.byTenant {
+		if t.trim(time.Now(), s.options); t.oldest.Len() == 0 {
+			delete(s.byTenant, tenant)
+		}
+	}
 }
 
 // trim forgets the oldest answers, as far as they are too old or too many. Requests that are not answered yet stay.

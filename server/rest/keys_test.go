@@ -5,11 +5,39 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// TestAttackIdleTenants: what tenants leave behind is forgotten although they make no other request. The controls are
+// runs and keys whose time is not over.
+func TestAttackIdleTenants(t *testing.T) {
+	const keep = time.Minute
+	synctest.Test(t, func(t *testing.T) {
+		api := &API{stopping: make(chan struct{}), options: Options{Runs: RunOptions{Keep: time.Hour, Wait: time.Hour, PerTenant: 10, Bytes: 1 << 20}, Keys: KeyOptions{Keep: keep}}}
+		api.keys = &keys{byTenant: map[string]*keysOf{}, options: KeyOptions{Keep: keep, PerTenant: 10}}
+		api.runs = &runs{api: api, byTenant: map[string]*runsOf{}}
+		k, first := api.keys.take("acme", requestKey{key: "k"}, [32]byte{})
+		require.True(t, first)
+		api.keys.put("acme", k, reply{status: http.StatusOK}, true)
+		r := &run{api: api, id: "r", tenant: "acme", status: completed, expires: time.Now().Add(keep)}
+		of := api.runs.locked("acme")
+		of.byID["r"] = r
+		of.mu.Unlock()
+		api.ending.Go(api.sweep)
+		defer api.ending.Wait()
+		defer api.stop()
+		time.Sleep(keep - time.Second)
+		assert.Len(t, api.keys.byTenant, 1)
+		assert.Len(t, of.byID, 1)
+		time.Sleep(2 * keep)
+		assert.Empty(t, api.keys.byTenant)
+		assert.Empty(t, of.byID)
+	})
+}
 
 // TestAttackRepeatedWithoutAnyAnswer: a request with a key that has had its effect has it once, also if no answer can
 // be made. The control is a request that fails before its effect.

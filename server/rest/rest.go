@@ -94,7 +94,7 @@ type API struct {
 	stopped  bool
 	stopping chan struct{}  // closed when stopped is set
 	working  sync.WaitGroup // the batches of runs
-	ending   sync.WaitGroup // the sessions of runs that have ended
+	ending   sync.WaitGroup // the sessions of runs that have ended, and sweep
 }
 
 // New returns the API of a host. The host and the sessions must be closed after the API.
@@ -119,6 +119,7 @@ func New(host *caisson.Host, options Options) (*API, error) {
 	for path, methods := range byPath(routes) {
 		a.mux.Handle(path, a.dispatch(methods))
 	}
+	a.ending.Go(a.sweep)
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		const detail = "there is no such path; /openapi.json lists them"
 		problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: detail})
@@ -168,6 +169,25 @@ func (o *Options) complete() error {
 	}
 	o.Logger = sampling.Logger(o.Logger)
 	return nil
+}
+
+// sweepPause is how often runs and keys whose time is over are looked for: their tenant may make no other request.
+const sweepPause = time.Minute
+
+// sweep ends runs that have waited too long, and forgets runs and keys that are not kept any longer, until the API
+// stops.
+func (a *API) sweep() {
+	due := time.NewTicker(min(sweepPause, a.options.Runs.Keep, a.options.Runs.Wait, a.options.Keys.Keep))
+	defer due.Stop()
+	for {
+		select {
+		case <-due.C:
+			a.runs.sweep()
+			a.keys.sweep()
+		case <-a.stopping:
+			return
+		}
+	}
 }
 
 // ServeHTTP serves one request.

@@ -310,6 +310,7 @@ func (r *run) hold(bytes int) {
 // settleReport puts the run in the state that its report stands for. The caller must hold r.mu.
 func (r *run) settleReport() {
 	isCancelled := func(record tool.Record) bool { return record.Result.Kind == tool.Cancelled }
+	lacksCalls := r.report.Status != executor.Completed || slices.ContainsFunc(r.report.Records, isCancelled)
 	switch {
 	case r.report.Status == executor.RequiresAction && !r.stopped:
 		wait := time.Now().Add(r.api.options.Runs.Wait)
@@ -317,8 +318,11 @@ func (r *run) settleReport() {
 			wait = at
 		}
 		r.status, r.expires, r.answers = requiresAction, wait, answers{}
-	case r.stopped && (r.report.Status != executor.Completed || slices.ContainsFunc(r.report.Records, isCancelled)):
+	case lacksCalls && r.stopped:
 		r.end(cancelled)
+	case lacksCalls:
+		r.problem = "calls were cancelled, since the session of the run was ended"
+		r.end(failed)
 	default:
 		r.end(completed)
 	}

@@ -107,7 +107,21 @@ func (s *runs) reserve(r *run, size int) error {
 	return nil
 }
 
-// trim forgets the runs of a tenant that ended first, if its runs have grown over their bounds.
+// sweep ends and forgets the runs of all tenants whose time is over.
+func (s *runs) sweep() {
+	for _, tenant := range s.tenants() {
+		s.trim(tenant)
+	}
+}
+
+func (s *runs) tenants() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.byTenant))
+}
+
+// trim forgets the runs of a tenant whose time is over, and those that ended first, if its runs have grown over their
+// bounds.
 func (s *runs) trim(tenant string) {
 	of := s.locked(tenant)
 	defer of.mu.Unlock()
@@ -198,10 +212,7 @@ func (s *runs) clear() {
 
 // each visits all runs, locked.
 func (s *runs) each(visit func(*run)) {
-	s.mu.Lock()
-	tenants := slices.Collect(maps.Keys(s.byTenant))
-	s.mu.Unlock()
-	for _, tenant := range tenants {
+	for _, tenant := range s.tenants() {
 		of := s.locked(tenant)
 		for _, r := range of.byID {
 			r.mu.Lock()
@@ -223,15 +234,11 @@ type listedRun struct {
 }
 
 func (x *exchange) listRuns() (reply, error) {
-	query, err := x.query("status", "limit")
+	limit, err := integer(x.query, "limit", 50, maxListed)
 	if err != nil {
 		return reply{}, err
 	}
-	limit, err := integer(query, "limit", 50, maxListed)
-	if err != nil {
-		return reply{}, err
-	}
-	wanted := runStatus(query.Get("status"))
+	wanted := runStatus(x.query.Get("status"))
 	if wanted != "" && !slices.Contains(statuses(), wanted) {
 		return reply{}, refuse(http.StatusBadRequest, "status must be one of %s", joined(statuses()))
 	}

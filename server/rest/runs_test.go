@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -119,6 +120,8 @@ func TestWrongAnswers(t *testing.T) {
 		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"success":"yes"}}]}`, 400, "success must be true or false"},
 		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"error":"it failed"}}]}`, 400, "success must be true or false"},
 		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"success":true,"output":1}}]}`, 400, "a result that is none"},
+		{outputs, `{"tool_outputs":[{"tool_call_id":"c9","result":{"success":true,"Output":1,"SUCCESS":false}}]}`, 422, "no call that waits"},
+		{outputs + "?run=1", `{}`, 400, `no parameter "run"`},
 		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"success":true,"content":[1]}}]}`, 400, "content[0] must be an object"},
 		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"success":true,"content":[{"type":"image","data":"?"}]}}]}`, 422, "not base64"},
 		{outputs, `{"tool_outputs":[{"tool_call_id":"","output":"x"}]}`, 400, "no tool_call_id"},
@@ -255,6 +258,19 @@ func TestRunsExpire(t *testing.T) {
 	w.until(waits.ID, "ada", "expired")
 	w.request("POST", "/v1/runs/"+waits.ID+"/submit_tool_outputs", "ada", output("c2", "x")).refused(409)
 	require.Eventually(t, func() bool { return w.request("GET", "/v1/runs/"+waits.ID, "ada", nil).status == 404 }, 5*time.Second, 10*time.Millisecond)
+}
+
+// TestExpiredRunsOfIdleTenants: a run that waits too long ends although its tenant makes no request, and a key that is
+// not known any longer is forgotten. The controls are the same before.
+func TestExpiredRunsOfIdleTenants(t *testing.T) {
+	const wait = time.Second
+	w := newWorld(t, rest.Options{Runs: rest.RunOptions{Wait: wait, Keep: time.Hour}})
+	waits := w.start("ada", household)
+	w.until(waits.ID, "ada", "requires_action")
+	began := time.Now()
+	w.follow(waits.ID, "ada", "Last-Event-ID", strconv.Itoa(len(w.follow(waits.ID, "ada"))))
+	assert.Greater(t, time.Since(began), wait/2)
+	w.until(waits.ID, "ada", "expired")
 }
 
 // TestRunsAreBounded: a tenant cannot have more runs than its bound. The one that ended first makes room; another
@@ -437,6 +453,22 @@ func TestSessionOfARunEnds(t *testing.T) {
 	assert.Contains(t, ended.Problem, "closed")
 	events := w.follow(started.ID, "ada")
 	assert.Equal(t, "error", events[len(events)-1].name)
+}
+
+// TestSessionOfARunEndsMeanwhile: a run fails if its session was ended before all its calls had run. The control is one
+// that is cancelled.
+func TestSessionOfARunEndsMeanwhile(t *testing.T) {
+	for status, ends := range map[string]func(w *world, id string) answered{
+		"failed":    func(w *world, _ string) answered { return w.request("DELETE", "/v1/sessions/s1", "ada", nil) },
+		"cancelled": func(w *world, id string) answered { return w.request("POST", "/v1/runs/"+id+"/cancel", "ada", nil) },
+	} {
+		w := newWorld(t, rest.Options{})
+		started := w.start("ada", `{"session":"s1","calls":[{"id":"1","name":"wait"},{"id":"2","name":"wait"}]}`)
+		<-w.waiting
+		assert.Less(t, ends(w, started.ID).status, 300)
+		ended := w.until(started.ID, "ada", status)
+		assert.Equal(t, status == "failed", strings.Contains(ended.Problem, "session"), ended.Problem)
+	}
 }
 
 // TestAttackOtherTenant: who is of another tenant, with all scopes and the same user's name, sees, approves, answers,

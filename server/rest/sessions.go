@@ -15,15 +15,11 @@ func (x *exchange) deleteSession() (reply, error) {
 const maxPage = 1 << 20
 
 func (x *exchange) getOutput() (reply, error) {
-	query, err := x.query("from", "most")
+	from, err := integer(x.query, "from", 0, 1<<40)
 	if err != nil {
 		return reply{}, err
 	}
-	from, err := integer(query, "from", 0, 1<<40)
-	if err != nil {
-		return reply{}, err
-	}
-	most, err := integer(query, "most", 32<<10, maxPage)
+	most, err := integer(x.query, "most", 32<<10, maxPage)
 	if err != nil {
 		return reply{}, err
 	}

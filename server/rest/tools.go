@@ -77,13 +77,7 @@ func (x *exchange) listTools() (reply, error) {
 }
 
 // allowedByQuery returns the names of the tools that the agent of the query may call, or nil for all.
-func (x *exchange) allowedByQuery() ([]string, error) {
-	query, err := x.query("agent")
-	if err != nil {
-		return nil, err
-	}
-	return x.allowed(query.Get("agent"))
-}
+func (x *exchange) allowedByQuery() ([]string, error) { return x.allowed(x.query.Get("agent")) }
 
 // problemsOf returns what kept tools from being loaded, except duplicates, without its places on the host.
 func problemsOf(errs []error) []kept {
@@ -133,19 +127,15 @@ type definitions struct {
 }
 
 func (x *exchange) getDefinitions() (reply, error) {
-	query, err := x.query("dialect", "strict", "agent")
+	dialect, err := dialectNamed(x.query.Get("dialect"), http.StatusBadRequest)
 	if err != nil {
 		return reply{}, err
 	}
-	dialect, err := dialectNamed(query.Get("dialect"), http.StatusBadRequest)
+	strict, err := boolean(x.query, "strict")
 	if err != nil {
 		return reply{}, err
 	}
-	strict, err := boolean(query, "strict")
-	if err != nil {
-		return reply{}, err
-	}
-	return x.definitions(dialect, strict, query.Get("agent"), nil)
+	return x.definitions(dialect, strict, x.query.Get("agent"), nil)
 }
 
 // definitions writes the tools that an agent may call, and others that the client runs, by name.

@@ -240,6 +240,7 @@ func (a answered) refused(status int) string {
 	a.t.Helper()
 	require.Equal(a.t, status, a.status, "%s", a.body)
 	require.Equal(a.t, "application/problem+json", a.header.Get("Content-Type"))
+	require.False(a.t, status == http.StatusTooManyRequests && a.header.Get("Retry-After") == "")
 	return of[struct{ Detail string }](a, status).Detail
 }
 
