@@ -95,7 +95,7 @@ func TestHeartbeats(t *testing.T) {
 	last := w.follow(started.ID, "ada")
 	response := w.open(t.Context(), "GET", "/v1/runs/"+started.ID+"/events", "ada", nil, "Last-Event-ID", last[len(last)-1].id)
 	defer response.Body.Close()
-	time.AfterFunc(30*time.Millisecond, w.api.Stop)
+	time.AfterFunc(300*time.Millisecond, w.api.Stop)
 	heartbeats := readEvents(t, response.Body, func(e sent) bool {
 		t.Errorf("an event %v", e)
 		return true
