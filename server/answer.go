@@ -28,7 +28,7 @@ type answerWriter struct {
 	late  int   // bytes that were written since then
 }
 
-// lastWords is how long the answer may take once the caller may no longer act, and it has begun.
+// lastWords is the maximum time of an answer that has begun once the caller may no longer act.
 const lastWords = 300 * time.Millisecond
 
 // end ends the answer soon, since the caller may no longer act. ctx ends when the request has been answered whole; end

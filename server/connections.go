@@ -120,11 +120,11 @@ func (c *connections) raise() {
 	c.changed.Broadcast()
 }
 
-// scarceTime is how long the limit on connections stays lowered after the system ran out of descriptors. If it runs out
-// again, the time begins anew.
+// scarceTime is the time for which the limit on connections stays lowered after the system ran out of descriptors. If
+// it runs out again, the time begins anew.
 const scarceTime = 10 * time.Second
 
-// scarcePause is how long the limit is not lowered again, since the descriptors of connections become free a little
+// scarcePause is the time before the limit is lowered again, since the descriptors of connections become free a little
 // after they were closed.
 const scarcePause = time.Second
 
@@ -155,9 +155,9 @@ func withDescriptors(ctx context.Context, do func() error) error {
 	return err
 }
 
-// sendBuffer is how many bytes the operating system holds of what a client has not taken. Linux wakes a writer only
-// when a third of them is free, and by default holds megabytes, which a slow reader does not take within
-// [Limits.Stall].
+// sendBuffer is the number of bytes of an answer that the operating system holds until the client takes them. Linux
+// wakes a writer only when a third of them is free, and by default holds megabytes, which a slow reader does not take
+// within [Limits.Stall].
 const sendBuffer = 128 << 10
 
 // longest returns the connection that has had no authenticated request for longest, except one, or nil if all have

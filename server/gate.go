@@ -85,8 +85,8 @@ func (s *Server) routes() (http.Handler, error) {
 	}), nil
 }
 
-// maxFields is how many fields a header may have. Short ones take twenty times their length, for as long as the request
-// waits.
+// maxFields is the maximum number of fields of a header. Short ones take twenty times their length, for as long as the
+// request waits.
 const maxFields = 200
 
 // fieldsOf returns how many fields the header of a request has, and names of fields to come after its body.
@@ -99,7 +99,7 @@ func fieldsOf(r *http.Request) int {
 }
 
 // isPlain reports whether a request is for a path that [http.ServeMux] takes as it is. It answers others itself, with
-// redirections to what they may have meant.
+// redirections to paths that they may have meant.
 func isPlain(r *http.Request) bool {
 	clean := path.Clean(r.URL.Path)
 	return r.Method != http.MethodConnect && clean[0] == '/' && (r.URL.Path == clean || r.URL.Path == clean+"/")
@@ -130,7 +130,7 @@ func say(w http.ResponseWriter, status int, text string) {
 	_, _ = io.WriteString(w, text+"\n") // the caller may have gone
 }
 
-// ready answers whether to send requests here. It does not say why not: anybody may ask.
+// ready answers whether to send requests here. It does not say why not, since it needs no token.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if s.stopping.Load() {
 		say(w, http.StatusServiceUnavailable, "stopping")
@@ -212,7 +212,7 @@ func newMemory(bodyBytes int64) *memory.Bound {
 // maxKeys bounds the callers, and the addresses, that are told apart: any client can add an address.
 const maxKeys = 20_000
 
-// failureBurst is how many refused tokens an address may show before it has to wait.
+// failureBurst is the number of refused tokens from an address before it has to wait.
 const failureBurst = 20
 
 // admitsPage refuses requests that a page on the web may have made a browser send, and answers a browser

@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/server/internal/standing"
 )
 
-// inFlight counts the requests that have not been answered, so that nobody takes all connections with streams that only
-// wait. It is safe for concurrent use.
+// inFlight counts the requests that have not been answered, so that no tenant takes all connections with streams that
+// only wait. It is safe for concurrent use.
 type inFlight struct {
 	most int
 
@@ -62,11 +62,13 @@ func (u *inFlight) tryEnter(of string) (left func(), ok bool) {
 	}, true
 }
 
-// recheck is how often the server checks the token of a request that takes long. A revocation must have an effect
-// within a second: [auth.Tokens] trusts for half a second what it has read, and recheck and lastWords take the rest.
+// recheck is the time between two checks of the token of a long request. A revocation must have an effect
+// within a second: [auth.Tokens] trusts a token that it has read for half a second, and recheck and lastWords take the
+// rest.
 const recheck = 200 * time.Millisecond
 
-// maxUnchecked is how many checks in a row may fail because the token cannot be read. It may have been revoked.
+// maxUnchecked is the maximum number of checks in a row that fail because the token cannot be read. It may have been
+// revoked.
 const maxUnchecked = 6
 
 // whileAllowed returns the request with a context that ends with it, or soon after its client has disconnected or check

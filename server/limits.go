@@ -13,12 +13,12 @@ type Limits struct {
 	BodyBytes int64
 	// HeaderBytes is for one request; 32 KiB.
 	HeaderBytes int
-	// Connections is how many there are at a time; 1,024, and at most three quarters of the descriptors that the process
+	// Connections is the maximum number at a time; 1,024, and at most three quarters of the descriptors that the process
 	// may have. For ten seconds after these have run out, it is fewer, but at least half. One more ends the one that has
 	// had no authenticated request for longest, or waits until there is one.
 	Connections int
-	// Requests is how many there are at a time of one tenant, or of one token without a tenant; a quarter of Connections,
-	// so that streams that only wait keep nobody else out. Callers without a token are not limited.
+	// Requests is the maximum number at a time of one tenant, or of one token without a tenant; a quarter of Connections,
+	// so that streams that only wait block no other tenant. Callers without a token are not limited.
 	Requests int
 	// Rate is the requests a second of one token; 200. Callers without a token are not limited.
 	Rate float64
@@ -33,8 +33,8 @@ type Limits struct {
 	Refusal time.Duration
 	// Body is the time to send the body; 60 s. A handler that answers before it has read the body waits for 1 s of it.
 	Body time.Duration
-	// Stall is the time to take the next 16 KiB of what is written to it; 30 s. Since the system may wait until a client
-	// has taken a third of what it holds of the answer, clients that are slower than 4 KiB a second may not get it whole.
+	// Stall is the time in which a client takes the next 16 KiB of an answer; 30 s. Since the system may wait until it has
+	// taken a third of the bytes that the system holds, clients that are slower than 4 KiB a second may not get it whole.
 	Stall time.Duration
 	// Idle is the time between the requests of a connection; 2 min.
 	Idle time.Duration

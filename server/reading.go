@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// What net/http and crypto/tls need for what they have read can be thirty times its length, such as for a header of
-// many short fields or for the first message of a handshake. So before a handler is called, a connection sends at most
-// helloBytes until it has greeted, and handshakeBytes and a header in all. And if all connections hold more than
-// headerShare for each that there may be, those end that have held more than half as much for longest. No client ends
-// that needs less, and none whose header is whole soon, though crypto/tls reads 16 KiB of its body with it.
+// The memory of net/http and crypto/tls can be thirty times the length of the bytes that they have read, such as for a
+// header of many short fields or for the first message of a handshake. So before a handler is called, a connection
+// sends at most helloBytes until it has greeted, and handshakeBytes and a header in all. And if all connections hold
+// more than headerShare for each that there may be, those end that have held more than half as much for longest. No
+// client ends that needs less, and none whose header is whole soon, though crypto/tls reads 16 KiB of its body with it.
 const (
 	helloBytes     = 16 << 10 // clients send 2 KiB, and more with long session tickets
 	handshakeBytes = 64 << 10 // with the certificates of clients
@@ -91,14 +91,13 @@ const (
 	mostPaced       = 50
 )
 
-// unasked counts bytes that were read without an authenticated request, less what is free for the time.
+// unasked counts bytes that were read without an authenticated request, less a free number for each second.
 type unasked struct {
 	bytes   int
 	counted time.Time
 }
 
-// add counts bytes, but at most twice what is free, so that what was sent in an hour is not held against others in the
-// next.
+// add counts bytes, but at most twice the free ones, so that a flood slows no client down for long after it.
 func (u *unasked) add(bytes, most, rate int, now time.Time) {
 	free := min(now.Sub(u.counted)/(time.Second/time.Duration(rate)), time.Duration(2*most))
 	u.bytes, u.counted = min(max(u.bytes-int(free), 0)+bytes, 2*most), now

@@ -1,5 +1,5 @@
-// Package server is the HTTP server in front of a host: it decides who may come in, bounds what they may
-// send, and stops without losing what it has accepted. What is served is up to the doors, such as
+// Package server is the HTTP server in front of a host: it authenticates callers, bounds their requests, and stops
+// without losing a request that it has accepted. The endpoints serve requests, such as
 // package rest and package mcp:
 //
 //	s, err := server.New(server.Options{Addr: "localhost:8711"}, server.Door{Pattern: "/v1/", Handler: api})
@@ -27,7 +27,7 @@ import (
 // The errors of this package, for errors.Is. Others are of the network.
 var (
 	ErrInvalidOptions = errors.New("invalid options")
-	// ErrOpen means that the server would let in anybody who can reach it.
+	// ErrOpen means that the server would accept requests of every client that can reach it.
 	ErrOpen = errors.New("anybody could call tools")
 )
 
@@ -57,7 +57,7 @@ type Options struct {
 	// address. Within a second after the first token is created, callers without a token are refused, their
 	// requests end, and this does not change again, even if the token is revoked or removed.
 	Open bool
-	// Caller returns whom a token stands for; an error refuses the request, and its text is for the
+	// Caller returns the caller that a token identifies; an error refuses the request, and its text is for the
 	// operator. If nil, it is [auth.Token.Caller].
 	Caller func(auth.Token) (auth.Caller, error)
 	// Local is the caller of requests that need no token. If it has no scopes, it has all.
@@ -76,11 +76,11 @@ type Options struct {
 	Ready func(ctx context.Context) error
 	// Metrics answers GET /metrics for callers with the scope admin and no tenant. Nil serves none.
 	Metrics http.Handler
-	// Logger is told of refused requests and of failures. If nil, nobody is.
+	// Logger logs refused requests and failures. Nil disables logging.
 	Logger *slog.Logger
 }
 
-// cancelTime is how long requests have, once they are cancelled, to tell their callers.
+// cancelTime is the time that cancelled requests get to answer their callers.
 const cancelTime = 5 * time.Second
 
 // Endpoint is one interface behind the server.
@@ -91,7 +91,7 @@ type Endpoint struct {
 	// context has.
 	Handler http.Handler
 	// Drain, if not nil, is called once, when [Server.Serve] stops. It ends what only waits, such as streams of
-	// events, lets what is under way end, and cancels what has not ended when ctx is done, after
+	// events, lets requests in progress end, and cancels those that have not ended when ctx is done, after
 	// [Limits.Drain]. Serve waits for it, and returns its error.
 	Drain func(ctx context.Context) error
 }
@@ -176,7 +176,7 @@ func isLoopback(host string) bool {
 }
 
 // Serve listens and serves until ctx is done, and then stops: it takes no more connections, lets requests
-// end for [Limits.Drain], cancels what is left, and returns when all callers have been answered and all doors
+// end for [Limits.Drain], cancels the remaining ones, and returns when all callers have been answered and all endpoints
 // are drained. Once it listens, it calls listening, if that is not nil, with the address. Serve may be called
 // once.
 //
@@ -203,7 +203,7 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 	h := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: limits.Header, MaxHeaderBytes: limits.HeaderBytes,
 		IdleTimeout: limits.Idle, Protocols: &protocols,
-		// It would answer "OPTIONS *" itself, to anybody.
+		// It would answer "OPTIONS *" itself, without a token.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		BaseContext:                  func(net.Listener) context.Context { return requests },
@@ -227,7 +227,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	if err != nil {
 		return nil, &Error{err}
 	}
-	// The address may have been a name, and what it resolves to decides.
+	// The address may have been a name, and the address that it resolves to decides.
 	if host, _, err := net.SplitHostPort(l.Addr().String()); s.options.isOpen() && (err != nil || !isLoopback(host)) {
 		_ = l.Close()
 		return nil, &Error{fmt.Errorf("%w: %s is %s, which is no loopback address", ErrOpen, s.options.Addr, l.Addr())}
@@ -267,7 +267,7 @@ func greeting(config *tls.Config) *tls.Config {
 	return config
 }
 
-// errStopping is why the calls of requests that did not end in time are cancelled.
+// errStopping is the reason why calls are cancelled whose requests did not end in time.
 var errStopping = errors.New("the server is stopping")
 
 // stop ends all requests, and drains the doors.

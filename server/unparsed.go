@@ -10,7 +10,7 @@ import (
 	"github.com/caisson-run/caisson/server/internal/problem"
 )
 
-// unparsedAnswer is how net/http answers a request that it cannot parse, after the status line: no handler sees the
+// unparsedAnswer is net/http's answer to a request that it cannot parse, after the status line: no handler sees the
 // request, and no handler's answer has these headers without a date.
 const unparsedAnswer = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// piece is how many bytes of an answer a client has to take within [Limits.Stall].
+// piece is the number of bytes of an answer that a client has to take within [Limits.Stall].
 const piece = 16 << 10
 
 // inPieces writes with a time limit for each piece, so that a client that reads slowly and steadily gets all of a long
@@ -20,7 +20,7 @@ func inPieces(p []byte, write func([]byte) (int, error)) (n int, err error) {
 	}
 }
 
-// stallConn gives the client a limited time to take what is written to it. A write that fails closes it.
+// stallConn gives the client a limited time to take each piece. A write that fails closes it.
 type stallConn struct {
 	net.Conn
 	stall time.Duration

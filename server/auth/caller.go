@@ -1,4 +1,4 @@
-// Package auth tells who makes a request, and what they may do: callers, scopes, and the tokens by which
+// Package auth identifies the caller of a request and their permissions: callers, scopes, and the tokens by which
 // a caller is known.
 package auth
 
@@ -29,7 +29,7 @@ type Caller struct {
 	// Tenant is on whose behalf requests are made. Callers of one tenant share its runs, records and
 	// agents; nothing is shared between tenants.
 	Tenant string
-	// User is whom the tenant's agent works for, if that is known.
+	// User is the person for whom the tenant's agent works, if that is known.
 	User   string
 	Scopes []Scope
 	// Context holds context values that the token or the command line sets for the caller's calls. A

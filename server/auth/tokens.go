@@ -39,7 +39,7 @@ type Error struct{ Problems []string }
 // Error returns the problems in one line.
 func (e *Error) Error() string { return "invalid token: " + strings.Join(e.Problems, "; ") }
 
-// Token is what is stored of a token: whom it stands for, not the text that a caller shows.
+// Token is the stored form of a token: the caller that it identifies, without the text that the caller sends.
 type Token struct {
 	// ID names the token to people and in logs. It is not secret.
 	ID string `json:"id"`
@@ -66,7 +66,7 @@ func (t Token) Caller() Caller {
 type stored struct {
 	Schema string `json:"schema"`
 	// SHA256 is the digest of the secret part, in hexadecimal. The secret has 256 random bits, so
-	// nobody finds it by trying, and a slow hash would add nothing.
+	// it cannot be guessed, and a slow hash would add nothing.
 	SHA256 string `json:"sha256"`
 	Token
 }
@@ -203,7 +203,7 @@ func (s stored) content() ([]byte, error) {
 
 func fileOf(id string) string { return "token." + id + folder.Suffix }
 
-// Check returns whom a token stands for. The error wraps [ErrUnknown], [ErrExpired] or [ErrRevoked] if
+// Check returns the token that has a text. The error wraps [ErrUnknown], [ErrExpired] or [ErrRevoked] if
 // the token is none that works. A revocation has an effect within a second.
 func (t *Tokens) Check(text string) (Token, error) {
 	parts := form.FindStringSubmatch(text)

@@ -15,7 +15,7 @@ import (
 )
 
 // ask answers a call that waits for an approval or for an output of the client's: with questions to the user, or with
-// a failure that says why there is nobody to ask.
+// a failure that says why the user cannot be asked.
 func (s *Server) ask(ctx context.Context, c *conversation, report executor.Report) (*sdk.CallToolResult, error) {
 	for _, action := range report.Pending {
 		if problem := c.cannotAsk(action); problem != "" {
@@ -70,7 +70,7 @@ const (
 	outputField  = "output"
 )
 
-// maxShown is how many bytes of arguments a question shows.
+// maxShown is the maximum number of bytes of arguments in a question.
 const maxShown = 16 << 10
 
 // question asks the user for what an action needs. All text of tools and models is shown without characters that

@@ -220,7 +220,7 @@ func writeRecord(record tool.Record) (*sdk.CallToolResult, error) {
 	return result, nil
 }
 
-// restLinks returns links to the rest of what was cut from a result.
+// restLinks returns links to the parts that were cut from a result.
 func restLinks(cuts []tool.Cut) []tool.Content {
 	var links []tool.Content
 	for _, cut := range cuts {
@@ -251,7 +251,7 @@ var outputTemplate = &sdk.ResourceTemplate{
 	MIMEType: "text/plain",
 }
 
-// pageBytes is how many bytes of a result one answer has if the client does not say.
+// pageBytes is the number of bytes of a result in one answer, unless the client asks for another.
 const pageBytes = 256 << 10
 
 // readOutput answers resources/read with a page of a result that was cut. The session of the executor has only its
@@ -281,7 +281,7 @@ func (s *Server) readOutput(ctx context.Context, request *sdk.ReadResourceReques
 	}
 	page, err := session.Page(reference, from, most)
 	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()} // worded for whoever reads on
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()} // for the reader of the next page
 	}
 	contents := &sdk.ResourceContents{URI: request.Params.URI, MIMEType: "text/plain", Text: page.Text,
 		Meta: sdk.Meta{metaTotal: page.Total}}

@@ -27,13 +27,13 @@ type by struct {
 	session func(context.Context) (*executor.Session, func(), error)
 	// found is session without making one: the session is nil if there is none.
 	found func(context.Context) (*executor.Session, func(), error)
-	// gone is done when nobody waits for the answer any more.
+	// gone is done when no client waits for the answer.
 	gone context.Context
 	// answers has a wait group wait until the request has been answered.
 	answers func(*sync.WaitGroup)
 }
 
-// maxWait is how long an answer waits until there is room for it.
+// maxWait is the longest wait of an answer for room.
 const maxWait = 10 * time.Second
 
 // reserve waits until there is room for as many bytes of the answer, which its client may leave unread. Over lines, the
@@ -51,7 +51,7 @@ func (b *by) reserve(bytes int) error {
 
 type lineKey struct{}
 
-// line is who sends lines: somebody who started the program and may do everything.
+// line is the caller over lines, who started the program and may do everything.
 type line struct {
 	session *executor.Session
 	gone    context.Context
@@ -93,7 +93,7 @@ type progress struct {
 	token   any // nil if the client asks for none
 
 	told   bool
-	at     float64 // what was said last, of 100
+	at     float64 // the last progress sent, of 100
 	shares bool    // the tool says how much is done
 }
 
@@ -128,7 +128,7 @@ func (p *progress) tell(fraction *float64, message string) {
 	}
 	at := p.at
 	if p.told {
-		at += (100 - at) / 1000 // something has happened, and nobody knows how much of it
+		at += (100 - at) / 1000 // there was progress, of unknown size
 	}
 	if fraction != nil {
 		p.shares = true

@@ -20,20 +20,20 @@ const (
 	maxBatch = 1024      // messages; as many as a request of the HTTP API has calls
 	maxDepth = 1000      // of a message; the SDK reads no more
 	maxID    = 1<<53 - 1 // the SDK rounds greater numbers
-	// maxValues is how many values and names the messages may have in all. It does not count what is inside the
+	// maxValues is the maximum number of values and names in the messages. It does not count those inside the
 	// arguments of calls, which nothing here decodes. The SDK decodes everything else several times, at hundreds of
 	// bytes a value.
 	maxValues = 20_000
-	// maxParams is how many bytes the params of a message may have that is no call. A session keeps those of some
-	// messages, such as initialize, and so do streams that last.
+	// maxParams is the maximum length of the params of a message other than a call, in bytes. A session keeps those of
+	// some messages, such as initialize, and so do streams that last.
 	maxParams = 64 << 10
-	// maxParamsValues is how many values and names these may have: the SDK keeps some decoded, at 400 bytes each.
+	// maxParamsValues is their maximum number of values and names: the SDK keeps some decoded, at 400 bytes each.
 	maxParamsValues = 500
 	// messageBytes is about what a message takes while it is handled, besides its text.
 	messageBytes = 4 << 10
 	// valueBytes is about what a value or a name of a message takes once the SDK has decoded it.
 	valueBytes = 256
-	// maxIDBytes is how many bytes of JSON an id or a progress token may have: answers and progress repeat them.
+	// maxIDBytes is the maximum length of an id or a progress token, in bytes of JSON: answers and progress repeat them.
 	maxIDBytes = 1 << 10
 )
 
@@ -45,7 +45,7 @@ type method struct {
 }
 
 // methods are those of the capabilities that the server declares. The SDK answers others as well, and words its errors
-// for programmers, so that it gets only what is right.
+// for programmers, so that it gets only valid messages.
 var methods = map[string]method{
 	"initialize":               {paramsOf[sdk.InitializeParams], true, true},
 	"ping":                     {paramsOf[sdk.PingParams], false, true},
@@ -314,7 +314,7 @@ func kindOf(v jsontext.Value) jsontext.Kind {
 	return v.Kind()
 }
 
-// checkParams returns what is wrong with params, or "".
+// checkParams returns the mistake in params, or "".
 func checkParams(m method, text string) string {
 	err := json.Unmarshal([]byte(text), m.params())
 	if misfit, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && misfit.Field != "" {

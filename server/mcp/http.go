@@ -180,13 +180,13 @@ func (r *rejection) write(w http.ResponseWriter, isStateless bool) {
 	_, _ = w.Write(text) // the client may have gone
 }
 
-// toTellRefused is how long a request whose token works no longer lasts, so that the client is told that its call was
-// cancelled.
+// toTellRefused is the time for which a request lasts after its token has stopped working, so that the client is told
+// that its call was cancelled.
 const toTellRefused = 100 * time.Millisecond
 
 // clientContext returns a context that ends when the client goes away. If a request is cancelled for another reason,
 // such as that the program stops, the context ends a little later: the request's calls are cancelled at once, and the
-// SDK answers nobody whose request has ended. If its token works no longer, that time is short, because streams must
+// SDK does not answer a request that has ended. If its token works no longer, that time is short, because streams must
 // not outlive tokens.
 func clientContext(request context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(request))

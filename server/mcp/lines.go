@@ -19,7 +19,8 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// maxLine is how many bytes a message on one line may have: the arguments of a call in JSON, and room for the rest.
+// maxLine is the maximum length of a message on one line, in bytes: the arguments of a call in JSON, and room for the
+// rest.
 const maxLine = 4 << 20
 
 // Bounds of what one connection holds: requests that are not answered, their bytes, and those among them that are not
@@ -82,7 +83,7 @@ func (s *Server) ServeLines(
 	}
 }
 
-var errUnread = errors.New("mcp: the client does not read what it is sent")
+var errUnread = errors.New("mcp: the client does not read its answers")
 
 // watched is a transport that knows how many requests have not been answered: the SDK answers none once a
 // connection is about to be closed, or its input has ended.
@@ -115,7 +116,7 @@ type openRequest struct {
 	atOnce bool
 }
 
-// readable waits until the client has read enough of what it was sent.
+// readable waits until the client has read enough of its answers.
 func (w *watched) readable() {
 	for {
 		w.mu.Lock()
@@ -227,7 +228,7 @@ func (w *watched) admit(request *jsonrpc.Request) (refusal *jsonrpc.Error, known
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
 			Message: fmt.Sprintf("%d requests have not been answered; wait for answers before sending more", len(w.open))}, true
 	}
-	// A subscription lasts until its client cancels it, so that nobody waits for the answer.
+	// A subscription lasts until its client cancels it, so that no client waits for the answer.
 	if request.Method == listenMethod {
 		if len(w.listen) >= maxListens {
 			tooMany := fmt.Sprintf("there are %d subscriptions; cancel some of them", len(w.listen))
@@ -242,7 +243,7 @@ func (w *watched) admit(request *jsonrpc.Request) (refusal *jsonrpc.Error, known
 	return nil, true
 }
 
-// count adds n times a request to what is open. The caller must hold w.mu.
+// count adds a request n times to the open ones. The caller must hold w.mu.
 func (w *watched) count(one openRequest, n int) {
 	w.bytes += n * one.bytes
 	if one.atOnce {
@@ -276,7 +277,7 @@ func (w *watched) removeAnswered(id jsonrpc.ID) {
 	if len(w.open) == 0 {
 		select {
 		case w.idle <- struct{}{}:
-		default: // nobody has noticed the last time
+		default: // stop has not noticed the last time
 		}
 	}
 }

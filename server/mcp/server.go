@@ -51,13 +51,13 @@ type Options struct {
 	Sessions *sessions.Sessions
 	// Version is the program's version, which clients are told.
 	Version string
-	// Page is how many tools one page of a list has; 0 means 1,000.
+	// Page is the number of tools on one page of a list; 0 means 1,000.
 	Page int
-	// Most is how many sessions over HTTP one caller may have at a time; 0 means 100.
+	// Most is the maximum number of sessions over HTTP of one caller at a time; 0 means 100.
 	Most int
 	// Body bounds a request's body over HTTP in bytes; 0 means 16 MiB, as that of package server.
 	Body int64
-	// Idle is how long a session over HTTP is kept after its last request; 0 means an hour.
+	// Idle is the time for which a session over HTTP is kept after its last request; 0 means an hour.
 	Idle time.Duration
 	// Logger is told what goes wrong in the server. If nil, nothing is logged.
 	Logger *slog.Logger
@@ -114,7 +114,7 @@ func New(host *caisson.Host, options Options) (*Server, error) {
 	return s, nil
 }
 
-// uncached is said of every answer: what a caller sees is nobody else's, and may change at any time.
+// uncached is said of every answer: it is for its caller only, and may change at any time.
 var uncached = sdk.Cacheable{CacheScope: "private"}
 
 // warnings drops what the SDK logs of every request and session. The rest is under one message, of which a sample is
@@ -188,7 +188,7 @@ func (s *Server) handle(
 	return next(ctx, method, request)
 }
 
-// whileAwaited returns a context for a call that also ends when nobody waits for its answer any more: for clients of
+// whileAwaited returns a context for a call that also ends when no client waits for its answer: for clients of
 // earlier revisions, the SDK asks the user while the call lasts, and would wait for the user of a client that has gone.
 func (s *Server) whileAwaited(ctx context.Context, request *sdk.CallToolRequest) (present context.Context, end func()) {
 	by, err := s.by(ctx, request.Session, request.Extra)
@@ -230,7 +230,7 @@ func (s *Server) failed(ctx context.Context, method string, err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error " + id}
 }
 
-// toTell is how long a client that has stopped reading may delay the end of its connection.
+// toTell is the longest time for which a client that has stopped reading delays the end of its connection.
 const toTell = 2 * time.Second
 
 // Drain refuses new calls, waits until those that run have ended or ctx is done, and closes the server. The
@@ -293,7 +293,7 @@ type activeCalls struct {
 	answers sync.WaitGroup
 }
 
-// begin returns a context for a call, and a function that ends it. It is also done when nobody waits for the answer
+// begin returns a context for a call, and a function that ends it. It is also done when no client waits for the answer
 // any more, and when the server is closed.
 func (c *activeCalls) begin(ctx context.Context, by by) (context.Context, func(), error) {
 	c.mu.Lock()
@@ -322,7 +322,7 @@ func (c *activeCalls) begin(ctx context.Context, by by) (context.Context, func()
 	}, nil
 }
 
-// drain has further calls refused, and returns what is closed when none runs any more.
+// drain has further calls refused, and returns a channel that is closed when no call is running.
 func (c *activeCalls) drain() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -61,7 +61,7 @@ type httpRequest struct {
 	session  string             // empty for a stream that lasts as long as the session
 	leave    context.CancelFunc // ends ctx
 	ended    chan struct{}      // closed when it has been answered
-	answered func()             // nil if nobody waits for that
+	answered func()             // nil if no goroutine waits for that
 }
 
 // enter gives a request a number that no client knows.
@@ -203,14 +203,14 @@ func (w *web) reserve(caller auth.Caller, begun *sdk.ServerSession) (session own
 			return owned{}, false
 		}
 		delete(w.owner, unknown.ID())
-		w.server.background.Go(func() { _ = unknown.Close() }) // nobody waits for how it ends
+		w.server.background.Go(func() { _ = unknown.Close() }) // it makes no difference how it ends
 	}
 	w.owner[begun.ID()] = session
 	return session, true
 }
 
-// leave ends what requests of a session have begun, and returns what is closed when each has been answered. Further
-// requests find no such session.
+// leave ends the work of a session's requests, and returns a channel for each that is closed when it has been answered.
+// Further requests find no such session.
 func (w *web) leave(id string) (answered []<-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

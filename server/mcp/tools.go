@@ -89,7 +89,7 @@ func (s *Server) announce(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		if s.announcements.begin(session, request) {
 			ctx := context.WithoutCancel(ctx) // which ends when the SDK has gone through the sessions
-			go func() {                       // ends with the write, which whoever serves the client bounds
+			go func() {                       // ends with the write, whose time the server bounds
 				for what := request; what != nil; what = s.announcements.next(session) {
 					_, _ = next(ctx, method, what) // the client may have gone
 				}
@@ -107,7 +107,7 @@ func (s *Server) update() {
 	defer s.tools.mu.Unlock()
 	catalogue := s.host.Catalogue(nil)
 	for i := range catalogue.Tools {
-		// What is unavailable now may be available when it is listed or called. Until then it is not
+		// A tool that is unavailable now may be available when it is listed or called. Until then it is not
 		// listed, and a call is answered with the reason.
 		catalogue.Tools[i].Unavailable = ""
 	}

@@ -56,8 +56,8 @@ const (
 	waitFor         = time.Hour
 )
 
-// put stores a call, and returns under which state it is found, which nobody can guess. If there is no room, the oldest
-// call of the session is forgotten, or that of the tenant that has the most, so that nobody keeps others from being
+// put stores a call, and returns its state, which cannot be guessed. If there is no room, the oldest call of the
+// session is forgotten, or that of the tenant that has the most, so that no tenant keeps others' users from being
 // asked. Those of a tenant whose calls have too long arguments are forgotten as well.
 func (w *waiting) put(p paused) (state string) {
 	state, p.until = rand.Text(), time.Now().Add(waitFor)
@@ -130,7 +130,7 @@ func (w *waiting) take(key, state string) (paused, bool) {
 	return p, true
 }
 
-// forget forgets the calls of somebody whose session has ended.
+// forget forgets the calls of a session that has ended.
 func (w *waiting) forget(key string) {
 	w.forgetThose(errNoSession, func(p paused) bool { return p.by == key })
 }

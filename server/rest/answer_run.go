@@ -43,7 +43,7 @@ func (x *exchange) createRun() (reply, error) {
 		})
 	}
 	if err != nil {
-		r.release = nil // the session is given back here, and by nobody who ends the run meanwhile
+		r.release = nil // the session is given back here, also if the run ends meanwhile
 	}
 	r.mu.Unlock()
 	if err != nil {
@@ -233,7 +233,7 @@ func (x *exchange) submit(s *submission) (reply, error) {
 		r.hold(-size)
 		return reply{}, err
 	}
-	r.hold(s.size() - size) // of the document, what was read from it is kept
+	r.hold(s.size() - size) // of the document, only the parts that were read are kept
 	return x.accepted(r, after)
 }
 

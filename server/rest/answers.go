@@ -8,8 +8,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// answers are what has been submitted for the actions of a paused run, until there is one for each. The zero value has
-// none.
+// answers are the outputs and approvals that were submitted for the actions of a paused run, until each action has one.
+// The zero value has none.
 type answers struct {
 	outputs   []tool.Answer
 	approvals []tool.Approval

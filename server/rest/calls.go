@@ -46,8 +46,8 @@ func (x *exchange) acted(makeReply func() (reply, error)) (reply, error) {
 	return r, err
 }
 
-// lateAnswer is how long the server continues to make the answer to a request that has had its effect, after the
-// request has ended. Its client has disconnected, or its calls were cancelled and it waits to be told.
+// lateAnswer is the time for which the server continues to make the answer to a request that has had its effect, after
+// the request has ended. Its client has disconnected, or its calls were cancelled and it waits to be told.
 const lateAnswer = 2 * time.Second
 
 // untilLate returns a context that ends a little after that of the request, or with it if the caller may no longer act.

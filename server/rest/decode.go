@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxDepth is how deeply a body may be nested: arguments may be as deep as tools accept, within a list within an
+// maxDepth is the maximum nesting of a body: arguments may be as deep as tools accept, within a list within an
 // object.
 const maxDepth = tool.MaxArgumentsDepth + 8
 
@@ -53,7 +53,7 @@ func pathOf(path []jsontext.Step) string {
 	return jsontext.Key(path, func(name string) string { return tool.Shown(name, 64) })
 }
 
-// noAgent is why an empty name of an agent is refused: it must not stand for no agent, which may call all tools.
+// noAgent is the reason why an empty name of an agent is refused: without an agent, a caller may call all tools.
 const noAgent = "is empty: name an agent, or leave it out"
 
 // readQuery reads the parameters of the query, each of which must be one of the route's and given once.

@@ -22,7 +22,7 @@ type events struct {
 	control *http.ResponseController
 	beat    *time.Timer
 	every   time.Duration
-	room    int // bytes reserved for an event; only whoever sends uses it
+	room    int // bytes reserved for an event; only the sending goroutine uses it
 
 	mu     sync.Mutex
 	last   int64 // the id of the last event

@@ -39,8 +39,8 @@ type exchange struct {
 	begun func() (reply, error)
 }
 
-// reply is the answer to a request, whole. A handler that has streamed its answer says what it would have been, for a
-// repeated request.
+// reply is the whole answer to a request. A handler that has streamed its answer returns what it would have been
+// otherwise, for a repeated request.
 type reply struct {
 	status   int
 	location string
@@ -168,11 +168,11 @@ func (x *exchange) handle() (reply, error) {
 	return x.route.handle(x)
 }
 
-// maxMaking is how many answers of a tenant that may be long are made at a time. Others wait: making megabytes takes a
-// second, and their length is not known before.
+// maxMaking is the number of a tenant's answers of any length that are made at a time. More wait: making megabytes
+// takes a second, and the length of an answer is not known before.
 const maxMaking = 2
 
-// maxWait is how long a request without effects waits until there is room for its answer.
+// maxWait is the longest wait of a request without effects for room for its answer.
 const maxWait = 5 * time.Second
 
 // made makes an answer that may be long, as soon as the tenant has few others in the making, and reserves its memory.
@@ -212,7 +212,7 @@ func (a *API) slots(c auth.Caller) chan struct{} {
 	return found.(chan struct{})
 }
 
-// count reserves the memory of the body, once, in place of what was reserved to make it.
+// count reserves the memory of the body, once, in place of the memory that was reserved to make it.
 func (r *reply) count(ctx context.Context) error {
 	if r.counted {
 		return nil
@@ -260,7 +260,7 @@ func (x *exchange) read() error {
 	return nil
 }
 
-// firstGrowth is how much memory a body gets before it has arrived.
+// firstGrowth is the size of the buffer that a body gets before it has arrived, in bytes.
 const firstGrowth = 64 << 10
 
 func tooLarge(most int64) error {

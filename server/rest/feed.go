@@ -17,7 +17,7 @@ type feed struct {
 	next   int64 // the id of the next event, less one
 	begins int64 // the id of the first event of the current response
 	closed bool
-	more   chan struct{} // closed when something is added; nil if nobody waits
+	more   chan struct{} // closed when an event is added; nil if no reader waits
 }
 
 // frame is an event of a feed.

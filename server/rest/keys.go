@@ -125,7 +125,7 @@ func (x *exchange) repeat(kept reply) (reply, error) {
 	return reply{streamed: true}, nil
 }
 
-// take returns what is known of a key, and whether the caller has to answer the request.
+// take returns the entry of a key, and whether the caller has to answer the request.
 func (s *keys) take(tenant string, of requestKey, body [sha256.Size]byte) (k *keptAnswer, first bool) {
 	now := time.Now()
 	s.mu.Lock()

@@ -106,7 +106,7 @@ func (c *writtenCall) fields() decode.Members {
 	}
 }
 
-// problem returns what is wrong with the members as a whole, or "". Without a type, the call is of the type in which
+// problem returns why the members do not fit together, or "". Without a type, the call is of the type in which
 // it is nested.
 func (c *writtenCall) problem() string {
 	switch {

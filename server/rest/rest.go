@@ -50,24 +50,24 @@ type Options struct {
 	Runs   RunOptions
 	// Body bounds a request's body in bytes: 16 MiB, as that of package server.
 	Body int64
-	// Heartbeat is how long a stream of events is silent at most: 15 s.
+	// Heartbeat is the longest silence of a stream of events: 15 s.
 	Heartbeat time.Duration
 	// Keys bounds the answers that are kept for repeated requests (Idempotency-Key).
 	Keys KeyOptions
 }
 
-// RunOptions bounds what is kept of runs, in memory. A zero field means the default after the colon.
+// RunOptions bounds the runs that are kept in memory. A zero field means the default after the colon.
 type RunOptions struct {
-	// PerTenant is how many runs of a tenant are kept: 200. One more removes the one that ended first; if none has
+	// PerTenant is the maximum number of runs of a tenant: 200. One more removes the one that ended first; if none has
 	// ended, it is refused.
 	PerTenant int
-	// Bytes bounds the requests, events and results of a tenant's runs, and what is submitted to them, in the same way:
-	// 64 MiB. Until a run has ended, each of its calls counts as 4 KiB more.
+	// Bytes bounds the requests, events and results of a tenant's runs, and the answers that are submitted to them, in the
+	// same way: 64 MiB. Until a run has ended, each of its calls counts as 4 KiB more.
 	Bytes int
-	// Keep is how long a run is kept after it has ended: an hour.
+	// Keep is the time for which a run is kept after it has ended: an hour.
 	Keep time.Duration
-	// Wait is how long a run may wait for an output or an approval: 24 hours, or less if the host's batches expire
-	// before.
+	// Wait is the maximum time for which a run waits for an output or an approval: 24 hours, or less if the host's batches
+	// expire before.
 	Wait time.Duration
 	// EventBytes bounds the events of a run that can be read again: 1 MiB.
 	EventBytes int
@@ -171,7 +171,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// sweepPause is how often runs and keys whose time is over are looked for: their tenant may make no other request.
+// sweepPause is the longest time between two searches for runs and keys whose time is over. Their tenant may make no
+// other request.
 const sweepPause = time.Minute
 
 // sweep ends runs that have waited too long, and forgets runs and keys that are not kept any longer, until the API

@@ -27,7 +27,7 @@ type route struct {
 	writes bool
 	// answers are the successful answers, by status; a schema's name, or empty for no body.
 	answers map[int]string
-	// events names the schema of what is streamed to a client that accepts server-sent events; empty for nothing.
+	// events names the schema of the events that a client gets if it accepts server-sent events; empty if there are none.
 	events string
 	// onlyEvents is set if there is no other answer.
 	onlyEvents bool
@@ -165,7 +165,7 @@ func (a *API) routes() []*route {
 		{
 			id: "approve", method: http.MethodPost, path: "/v1/runs/{run_id}/approvals", scope: auth.Approve, tag: "runs",
 			summary: "Approve or refuse calls",
-			about: "Each approval has the fingerprint of what was shown to the person who approves. The run goes on when " +
+			about: "Each approval has the fingerprint of the question that the person saw. The run continues when " +
 				"all that it waits for is there. A token without the scope read gets the run without its calls.",
 			writes: true, body: "ApprovalList", answers: map[int]string{202: "Run"}, events: "ResponsesEvent",
 			refused: []int{404, 409, 422}, handle: (*exchange).approve,
@@ -186,7 +186,7 @@ func (a *API) routes() []*route {
 		{
 			id: "delete_session", method: http.MethodDelete, path: "/v1/sessions/{session_id}", scope: auth.Call,
 			tag: "sessions", summary: "End a session",
-			about:   "Its calls are cancelled, and tools forget what they kept of it.",
+			about:   "Its calls are cancelled, and tools delete the data that they keep for it.",
 			answers: map[int]string{204: ""}, refused: []int{404}, handle: (*exchange).deleteSession,
 		},
 	}

@@ -82,7 +82,7 @@ type runDocument struct {
 	CreatedAt *time.Time `json:"created_at"` // null if nothing is kept
 	ExpiresAt *time.Time `json:"expires_at"` // when it is forgotten, or stops waiting
 	Session   string     `json:"session"`
-	// Records, Totals and Final are those of the batch so far, and Pending what it waits for.
+	// Records, Totals and Final are those of the batch so far. Pending are the answers that it waits for.
 	Records []tool.Record `json:"records"`
 	Totals  tool.Totals   `json:"totals"`
 	Pending []tool.Action `json:"pending"`

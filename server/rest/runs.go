@@ -94,7 +94,8 @@ func makeRoom(of map[string]*run, runs, size int, bounds RunOptions) bool {
 	return enough()
 }
 
-// reserve makes room for what is submitted to a run, or refuses it. It must be given back if it is not kept.
+// reserve makes room for the answers that are submitted to a run, or refuses them. The room must be given back if they
+// are not kept.
 func (s *runs) reserve(r *run, size int) error {
 	of := s.locked(r.tenant)
 	defer of.mu.Unlock()
@@ -145,7 +146,7 @@ func (s *runs) get(tenant, id string) (*run, error) {
 
 var errNoRun = refuse(http.StatusNotFound, "the tenant has no such run, or no longer")
 
-// forgetRun removes a run, and drops what it holds: a client that follows it still has the run.
+// forgetRun removes a run, and drops its data: a client that follows it still has the run.
 func forgetRun(of map[string]*run, id string) {
 	r := of[id]
 	delete(of, id)
@@ -352,8 +353,8 @@ func (x *exchange) follow(r *run, after int64) (reply, error) {
 	}
 }
 
-// wait waits for the next event of a run. It returns false if nobody waits for it, or nothing will come: the client has
-// gone, or the API stops and the run only waits.
+// wait waits for the next event of a run. It returns false if the client has disconnected, or if no event will come
+// because the API stops and the run only waits.
 func (x *exchange) wait(r *run, more <-chan struct{}) bool {
 	select {
 	case <-more:
@@ -389,7 +390,7 @@ func (x *exchange) wait(r *run, more <-chan struct{}) bool {
 	}
 }
 
-// lastEvents is how long the end of a run is waited for after its followers' requests were cancelled.
+// lastEvents is the longest wait for the end of a run after its followers' requests were cancelled.
 const lastEvents = 3 * time.Second
 
 // isPaused reports whether no batch of the run is under way.

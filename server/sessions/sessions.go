@@ -32,10 +32,10 @@ type Options struct {
 	// Agents holds the agents that callers may be restricted to. If nil, callers that are restricted
 	// to an agent get no session.
 	Agents *agents.Store
-	// Most is how many sessions a tenant may have; 0 means 1,000. One more ends one that is not in use: of
+	// Most is the maximum number of sessions of a tenant; 0 means 1,000. One more ends one that is not in use: of
 	// the token that has the most, the one that was unused for longest.
 	Most int
-	// Idle is how long a session is kept after its last use; 0 means an hour.
+	// Idle is the time for which a session is kept after its last use; 0 means an hour.
 	Idle time.Duration
 	// Logger logs tools that failed when a session ended, or a sample of many. Nil disables logging.
 	Logger *slog.Logger
@@ -240,7 +240,7 @@ func (s *Sessions) drop(ctx context.Context, o owner) {
 	s.ending.Go(func() { s.end(ctx, k.session) })
 }
 
-// closeTime is how long the tools of a session that ends have to hear of it.
+// closeTime is the time that tools get to close a session that ends.
 const closeTime = 10 * time.Second
 
 func (s *Sessions) end(ctx context.Context, session *executor.Session) {

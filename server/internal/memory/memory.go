@@ -6,7 +6,7 @@
 //	defer r.Close()
 //	ctx = memory.With(ctx, r)
 //
-// Whoever reads a body counts it ([Request.Body]), and whoever makes a long answer reserves its length before
+// The reader of a body counts it ([Request.Body]), and the writer of a long answer reserves its length before
 // ([Reserve]). Both count until the request is closed.
 package memory
 
@@ -22,8 +22,8 @@ import (
 // ErrFull means that the requests of a tenant, or of all, take as much memory as they may.
 var ErrFull = errors.New("too many bytes in open requests")
 
-// free is how many bytes of a body, and of an answer, do not count, so that requests with little are served while those
-// with much wait. How many requests there are at a time is bounded by package server.
+// free is the number of bytes of a body, and of an answer, that do not count, so that requests with little are served
+// while those with much wait. How many requests there are at a time is bounded by package server.
 const free = 64 << 10
 
 // Bound bounds the bytes of the bodies of all requests, and those of their answers. Get one from [New]. It is safe for
@@ -109,8 +109,8 @@ func (r *Request) reserve(ctx context.Context, bytes int64, why purpose) error {
 	}
 }
 
-// grow adds to the bytes of the answer. If there is no room for all of them, it returns what is closed when there may
-// be. One of many answers fails if it would wait for the others.
+// grow adds to the bytes of the answer. If there is no room for all of them, it returns a channel that is closed when
+// there may be. One of many answers fails if it would wait for the others.
 func (r *Request) grow(bytes int64, why purpose) (freed <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,7 @@ type Problem struct {
 	// Title is the problem in a few words, the same for all problems of the type. Empty: the status's own words.
 	Title  string `json:"title"`
 	Status int    `json:"status"`
-	// Detail says what was wrong this time, and what to send instead.
+	// Detail names the mistake in this request, and what to send instead.
 	Detail string `json:"detail,omitempty"`
 	// ID finds the problem in the operator's log; empty if the caller can do without.
 	ID string `json:"id,omitempty"`

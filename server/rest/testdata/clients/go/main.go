@@ -1,4 +1,4 @@
-// Command go calls a server with the client that oapi-codegen generates, and prints what it answered as JSON. It
+// Command go calls a server with the client that oapi-codegen generates, and prints its answers as JSON. It
 // compiles once the generated client is beside it.
 //
 //	go URL TOKEN
