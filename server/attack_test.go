@@ -25,7 +25,7 @@ import (
 	"github.com/caisson-run/caisson/server/auth"
 )
 
-// attackers are clients without a token that hold a connection. Each returns what it does again and again, until an
+// attackers are clients without a token that hold a connection. Each returns a function that it repeats until an
 // error says that the server has closed the connection.
 var attackers = map[string]func(t *testing.T, address string) (again func() error){
 	"idle": func(t *testing.T, address string) func() error { return waits(dialTLS(t, address)) },
@@ -116,7 +116,7 @@ func attack(t *testing.T, address string, kind func(*testing.T, string) func() e
 	return over
 }
 
-// filled is how long attacks take until what they hold is full. On a slow machine they are weaker.
+// filled is the time until attacks hold all that they can. On a slow machine they are weaker.
 const filled = time.Second
 
 // TestAttackConnectionsWithoutToken: clients without a token hold all connections, and block no other client. They

@@ -12,7 +12,7 @@ import (
 	"github.com/caisson-run/caisson/server/auth"
 )
 
-// TestAttackStallsOutliveTokens: a client does not read what it is sent, and its token is revoked. Its answer ends soon,
+// TestAttackStallsOutliveTokens: a client does not read its answer, and its token is revoked. Its answer ends soon,
 // and the tenant has its place again. The control is a token that works.
 func TestAttackStallsOutliveTokens(t *testing.T) {
 	t.Parallel() // it waits for most of its time

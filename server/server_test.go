@@ -163,7 +163,7 @@ func TestAttackOpenServer(t *testing.T) {
 	}
 }
 
-// TestAttackTokens: only a token that works lets a request in, and only as whom it stands for.
+// TestAttackTokens: only a token that works lets a request in, and only for its own caller.
 func TestAttackTokens(t *testing.T) {
 	known := tokens(t)
 	acme, id := issued(t, known, auth.Token{Tenant: "acme", User: "ada", Scopes: []auth.Scope{auth.Read}})
@@ -230,7 +230,7 @@ func TestAttackRebinding(t *testing.T) {
 	assert.Equal(t, http.StatusForbidden, r.do(t, "OPTIONS", "/echo", "", preflight...).status)
 }
 
-// TestAttackLimits: each limit stops what is beyond it. The control is what is within.
+// TestAttackLimits: each limit stops requests beyond it. The control is a request within it.
 func TestAttackLimits(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	t.Run("body", func(t *testing.T) {
@@ -306,7 +306,7 @@ func TestAttackLimits(t *testing.T) {
 		leave <- struct{}{}
 	})
 	for name, sent := range map[string]string{"new": "", "slow header": "GET /healthz HTTP/1.1\r\nHost: local", "idle": "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
-		t.Run("connections that wait, "+name, func(t *testing.T) { // they keep nobody out
+		t.Run("connections that wait, "+name, func(t *testing.T) { // they block no other client
 			r := start(t, Options{Limits: Limits{Connections: 2}})
 			first := dial(t, r)
 			send(t, first, sent)
@@ -424,8 +424,8 @@ func firstLine(t *testing.T, c net.Conn) string {
 	return line
 }
 
-// TestStopping: what was accepted is answered; what takes too long is cancelled, and says so; streams that only wait
-// end at once; nobody else comes in.
+// TestStopping: accepted requests are answered; those that take too long are cancelled, and say so; streams that only
+// wait end at once; new requests are refused.
 func TestStopping(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	draining := make(chan struct{})

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAttackStallsOnce: a client over TLS reads nothing. When the time for what is written to it has passed, crypto/tls
+// TestAttackStallsOnce: a client over TLS reads nothing. When the time to take a piece has passed, crypto/tls
 // tells it so before it closes the connection, which must not take the same time again.
 func TestAttackStallsOnce(t *testing.T) {
 	l, err := net.Listen("tcp", "localhost:0")

@@ -49,7 +49,7 @@ func TestTokensStandForCallers(t *testing.T) {
 	assert.Equal(t, []Token{made}, list)
 }
 
-// TestAttackStolenFolder: what is stored does not let anybody in.
+// TestAttackStolenFolder: a stored token does not let a thief in.
 func TestAttackStolenFolder(t *testing.T) {
 	tokens, _ := empty(t)
 	text, made := created(t, tokens, reader)
@@ -148,7 +148,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	assert.Empty(t, list)
 }
 
-// TestDamagedFiles: a file that cannot be read lets nobody in, and hides no other token.
+// TestDamagedFiles: a file that cannot be read is not a token, and hides no other token.
 func TestDamagedFiles(t *testing.T) {
 	tokens, now := empty(t)
 	good, _ := created(t, tokens, reader)

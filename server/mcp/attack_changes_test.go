@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/server/mcp"
 )
 
-// heard is an answer whose reader passes on what it has taken.
+// heard is an answer whose reader passes its lines on.
 type heard struct {
 	*slowly
 	said chan string

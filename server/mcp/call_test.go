@@ -212,7 +212,7 @@ func TestProgress(t *testing.T) {
 			for _, e := range emissions {
 				assert.NoError(t, invocation.Host.Emit(e))
 				if e.Type != tool.EmitProgress || e.Text != "" || *e.Fraction != half {
-					receives(t, arrived, "it was not told") // progress that nobody has seen is replaced by newer
+					receives(t, arrived, "it was not told") // newer progress replaces progress that was not read
 				}
 			}
 			return tool.Result{Success: true, Output: "done"}

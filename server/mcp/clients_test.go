@@ -38,7 +38,7 @@ func node(t *testing.T) string {
 	return found[0]
 }
 
-// run runs a program and returns what it printed.
+// run runs a program and returns its output.
 func run(t *testing.T, dir, program string, args ...string) (stdout string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -47,7 +47,7 @@ func post(t testing.TB, w *world, caller auth.Caller, method, body string, heade
 
 const initializeBody = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 
-// TestAttackSessionsOfOthers: nobody reaches a session but the caller who began it, not even one who knows its id.
+// TestAttackSessionsOfOthers: only the caller who began a session reaches it; another who knows its id does not.
 func TestAttackSessionsOfOthers(t *testing.T) {
 	w := newWorld(t, mcp.Options{}, newFake(t, "hello", nil, says(tool.Result{Success: true, Output: "hello"})))
 	mine := auth.Caller{ID: "1", Tenant: "acme", User: "ada", Scopes: everything}
@@ -79,7 +79,7 @@ func TestAttackSessionsOfOthers(t *testing.T) {
 	}, 10*time.Second, time.Millisecond, "the session has ended")
 }
 
-// TestAttackOutputsOfOthers: what was cut from a result is read by nobody but the caller whose result it is.
+// TestAttackOutputsOfOthers: only the caller of a result reads the parts that were cut from it.
 func TestAttackOutputsOfOthers(t *testing.T) {
 	for _, version := range []string{"", "2025-11-25"} {
 		w := newWorld(t, mcp.Options{}, newFake(t, "long", nil, says(tool.Result{Success: true, Output: strings.Repeat("secret ", 1000)})))
@@ -208,7 +208,7 @@ func TestAttackLostSessions(t *testing.T) {
 	}
 }
 
-// TestIdleSessions: a session that nobody uses ends, and so does the executor's.
+// TestIdleSessions: a session that is not used ends, and so does the executor's.
 func TestIdleSessions(t *testing.T) {
 	const idle = 500 * time.Millisecond
 	w := newWorld(t, mcp.Options{Idle: idle}, newFake(t, "hello", nil, says(tool.Result{Success: true, Output: "hello"})))

@@ -29,7 +29,7 @@ type sink struct{ bytes.Buffer }
 
 func (*sink) Close() error { return nil }
 
-// serve serves lines and returns what was written.
+// serve serves lines and returns the answers.
 func serve(t testing.TB, w *world, lines string) (string, error) {
 	t.Helper()
 	session := noerr.Get(w.host.NewSession(executor.SessionOptions{}))(t)
@@ -57,7 +57,7 @@ func TestLinesAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestSilentReader: a client that does not read what it is sent cannot keep the server from ending, neither when the
+// TestSilentReader: a client that does not read its answers cannot keep the server from ending, neither when the
 // program stops nor when the input ends. The control is a client that reads after its input has ended.
 func TestSilentReader(t *testing.T) {
 	for _, test := range []struct {

@@ -81,7 +81,7 @@ func TestDefinitionsAreTheDialects(t *testing.T) {
 	})
 }
 
-// TestAvailability: a tool that was unavailable when the server began is listed as what it is once it is available, and
+// TestAvailability: a tool that was unavailable when the server began is listed once it is available, and
 // not before. A call of one that is unavailable says why.
 func TestAvailability(t *testing.T) {
 	overAll(t, func(t *testing.T, connect func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession) {

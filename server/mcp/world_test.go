@@ -65,7 +65,7 @@ type world struct {
 	bound  *memory.Bound
 }
 
-// everything are the scopes of somebody who may do all.
+// everything are all scopes.
 var everything = auth.Scopes()
 
 func newWorld(t testing.TB, options mcp.Options, tools ...*fake) *world {

@@ -25,7 +25,7 @@ import (
 // chatty is a tool whose calls do nothing, and have as much beside their results as a tool can have.
 type chatty struct{ registry.Tool }
 
-// maxLog is how long a tool's log may be.
+// maxLog is the maximum length of a tool's log.
 const maxLog = 1 << 20
 
 func (chatty) Invoke(context.Context, tool.Invocation) (tool.Outcome, error) {

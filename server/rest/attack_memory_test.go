@@ -81,7 +81,7 @@ func asksOf(bytes int) string {
 	return `{"calls":[` + list.String()[1:] + `],"tools":[{"type":"function","name":"ask","parameters":{"type":"object"}}]}`
 }
 
-// TestAttackUnreadAnswers: a client asks for a long answer many times and reads none. What is held is bounded, and
+// TestAttackUnreadAnswers: a client asks for a long answer many times and reads none. The memory that they take is bounded, and
 // other tenants do not wait. Each answer was made at once: 24 requests for a run took 5.5 GB.
 func TestAttackUnreadAnswers(t *testing.T) {
 	const requests, size, most = 32, 2 << 20, 8 << 20

@@ -60,7 +60,7 @@ func TestAttackAnswersInEachOthersWay(t *testing.T) {
 				assert.NoError(t, err)
 				answers <- response.StatusCode
 			}
-			const calls = (512 + 64) / 4 // half of the memory, and what is free
+			const calls = (512 + 64) / 4 // half of the memory, and the free part
 			one := fmt.Sprintf(`{"name":"echo","arguments":{"text":%q}},`, strings.Repeat("x", test.arguments))
 			for range 2 {
 				go ask("/v1/batches", `{"calls":[`+strings.Repeat(one, calls-1)+`{"name":"wait","arguments":{}}]}`)

@@ -80,7 +80,7 @@ func (c *connection) ask() error {
 	return err
 }
 
-// mostOverhead is how much more processor time a call over HTTP may take than a constant.
+// mostOverhead is the maximum processor time of a call over HTTP, in multiples of a constant answer's.
 const mostOverhead = 3
 
 // BenchmarkCallOverHTTP compares the processor time of a call over HTTP with that of net/http answering a constant of

@@ -245,7 +245,7 @@ func TestStreamedBatch(t *testing.T) {
 		w.doc.fits(t, "Event", []byte(e.data))
 		assert.Contains(t, e.data, `"type":"`+e.name+`"`)
 	}
-	// What is refused before anything runs is an ordinary problem.
+	// A refusal before a call has run is an ordinary problem.
 	w.request("POST", "/v1/batches", "ada", `{"calls":[{"name":"echo"}],"tools":[{"type":"function","name":"a b"}]}`, "Accept", "text/event-stream").refused(422)
 }
 
@@ -305,7 +305,7 @@ func TestEndOfSessionEndsItsCalls(t *testing.T) {
 	<-w.stopped
 }
 
-// TestHistory: records are found by their tenant alone, with what the tool called and the whole of what was cut.
+// TestHistory: records are found by their tenant alone, with the tool's own calls and the whole of each result that was cut.
 func TestHistory(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	record := of[tool.Record](w.request("POST", "/v1/calls", "ada", `{"name":"file_read","arguments":{"path":"/etc/passwd"}}`), 200)
@@ -338,7 +338,7 @@ func TestHistory(t *testing.T) {
 	w.request("GET", "/v1/calls/"+record.CallID, "mallory", nil).refused(404)
 }
 
-// A client announces a long body and does not send it. Memory is for what has arrived.
+// A client announces a long body and does not send it. Memory is taken for the bytes that have arrived.
 func TestAttackAnnouncedBodies(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	const clients = 20

@@ -103,7 +103,7 @@ func TestClientsDocumentIsValid(t *testing.T) {
 
 func python() string { return filepath.Join(*generators, "python", "bin", "python") }
 
-// pythonClient generates and checks a client with openapi-python-client and mypy, and returns what it prints.
+// pythonClient generates and checks a client with openapi-python-client and mypy, and returns its output.
 func pythonClient(t *testing.T, server served) string {
 	dir := copied(t, "python")
 	execute(t, dir, python(), "-m", "openapi_python_client", "generate", "--path", server.document, "--config", "generator.yaml", "--meta", "none", "--output-path", "caisson_client", "--fail-on-warning")
@@ -128,7 +128,7 @@ func typescriptClient(t *testing.T, server served) string {
 	return execute(t, dir, "node", filepath.Join("out", "client.js"), server.url, server.token)
 }
 
-// goClient generates a client with oapi-codegen, vets and builds it, and returns what it prints.
+// goClient generates a client with oapi-codegen, vets and builds it, and returns its output.
 func goClient(t *testing.T, server served) string {
 	dir := copied(t, "go")
 	execute(t, dir, filepath.Join(*generators, "oapi-codegen"), "--config", "generator.yaml", "-o", "generated.go", server.document)
@@ -145,7 +145,7 @@ func copied(t *testing.T, name string) (dir string) {
 	return dir
 }
 
-// execute runs a program, which has to succeed, and returns what it prints.
+// execute runs a program, which has to succeed, and returns its output.
 func execute(t *testing.T, dir, program string, arguments ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

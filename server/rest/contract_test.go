@@ -241,7 +241,7 @@ func TestReferencesLead(t *testing.T) {
 	assert.Equal(t, slices.Sorted(maps.Keys(have)), slices.Sorted(maps.Keys(referred)))
 }
 
-// TestStatusesAreExplained: the page about the API says of each status what it means.
+// TestStatusesAreExplained: the page about the API explains each status.
 func TestStatusesAreExplained(t *testing.T) {
 	page := noerr.Get(os.ReadFile(filepath.Join("..", "..", "docs", "http.md")))(t)
 	_, table, found := strings.Cut(string(page), "| status | when |")

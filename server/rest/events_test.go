@@ -21,7 +21,7 @@ func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
 }
 
 // TestEventsOfARun: they are a response of the Responses API for each part of the run, up to where it pauses or
-// ends. Who comes back with Last-Event-ID gets exactly what is missing, wherever the stream broke.
+// ends. Who comes back with Last-Event-ID gets exactly the missing events, wherever the stream broke.
 func TestEventsOfARun(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	started := w.start("ada", household)

@@ -2,7 +2,7 @@ package rest
 
 import "github.com/caisson-run/caisson/server/auth"
 
-// LateAnswer is how long an answer is waited for when its request has ended.
+// LateAnswer is the longest wait for an answer whose request has ended.
 const LateAnswer = lateAnswer
 
 // Stop is the first step of Close.

@@ -59,7 +59,7 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// judge requires an error to be a refusal, and what was read to be in the body.
+// judge requires an error to be a refusal, and the values that were read to be in the body.
 func judge(t *testing.T, body string, read batchRequest, err error) {
 	t.Helper()
 	if err != nil {
@@ -82,7 +82,7 @@ func judge(t *testing.T, body string, read batchRequest, err error) {
 	}
 }
 
-// FuzzFeed: whoever reads a feed from any event on, and however late, gets what was added, in order, each event once;
+// FuzzFeed: a reader of a feed from any event on, however late, gets the events that were added, in order, each event once;
 // or is told that it is gone.
 func FuzzFeed(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 255, 4, 200, 200, 0}, uint16(50))

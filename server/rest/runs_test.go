@@ -332,7 +332,7 @@ func TestAttackToolTakenFromAnAgent(t *testing.T) {
 				}
 				if _, _, err := w.agents.Load("acme", "clerk", anything{}); err != nil {
 					assert.Contains(t, approve().refused(409), "the agent of the token that made the run does not exist any more")
-					put(less) // what was refused can be sent again
+					put(less) // refused answers can be sent again
 				}
 				of[run](approve(), 202)
 				ended := w.until(started.ID, "clerk", "completed")

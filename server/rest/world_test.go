@@ -177,7 +177,7 @@ type answered struct {
 	body   []byte
 }
 
-// request makes a request as somebody. A body that is text is sent as it is, and any other as JSON.
+// request makes a request with a caller's token. A body that is text is sent as it is, and any other as JSON.
 func (w *world) request(method, path, as string, body any, headers ...string) answered {
 	w.t.Helper()
 	response := w.open(w.t.Context(), method, path, as, body, headers...)

@@ -192,7 +192,7 @@ func TestSessionsEnd(t *testing.T) {
 	assert.Contains(t, w.endedSessions(), "acme/"+single.ID())
 }
 
-// TestSessionsInUseStay: what is used is not ended to make room, and one too many is refused.
+// TestSessionsInUseStay: a session in use is not ended to make room, and one too many is refused.
 func TestSessionsInUseStay(t *testing.T) {
 	s := newWorld(t).sessions(t, Options{Most: 1, Idle: time.Nanosecond})
 	used, done := noerr.Get2(s.Get(t.Context(), auth.Caller{}, "used"))(t)
