@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/server/mcp"
 )
 
-// heard is an answer whose reader passes its lines on.
+// heard is an answer whose reader passes on the bytes that it takes.
 type heard struct {
 	*slowly
 	said chan string
