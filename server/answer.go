@@ -140,9 +140,6 @@ func newBody(w http.ResponseWriter, r *http.Request, limits Limits) *timedBody {
 func (b *timedBody) Read(p []byte) (int, error) {
 	b.expects = false
 	n, err := b.ReadCloser.Read(p)
-	if n > 0 {
-		b.connection.delivers()
-	}
 	if b.held != nil {
 		if full := b.held.Body(n); full != nil {
 			return n, full

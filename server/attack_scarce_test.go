@@ -67,7 +67,7 @@ func TestAttackDescriptors(t *testing.T) {
 	require.NoError(t, err)
 	limits, err := Limits{}.withDefaults()
 	require.NoError(t, err)
-	held := newConnections(&scarce{Listener: l, most: 50}, limits)
+	held := newConnections(&scarce{Listener: l, most: 50}, nil, limits)
 	h := &http.Server{
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }),
 		ReadHeaderTimeout: limits.Header, ConnState: held.follow, ConnContext: held.inContext,
@@ -117,7 +117,7 @@ func TestAttackDescriptorsOfTools(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		errs := make(chan error, 64)
-		c := newConnections(failing{l, errs}, limits)
+		c := newConnections(failing{l, errs}, nil, limits)
 		defer func() {
 			c.dropAll()
 			require.NoError(t, c.Close())

@@ -21,13 +21,12 @@ type connections struct {
 	refusal time.Duration // [Limits.Refusal]
 	stall   time.Duration // [Limits.Stall]
 	header  int           // [Limits.HeaderBytes]
-	greet   bool          // they begin with a handshake
+	encrypt *tls.Config   // nil for connections without TLS
 
 	mu      sync.Mutex
 	limit   int // of those that are held: most, or less for scarceTime after the system has run out of descriptors
 	changed sync.Cond
 	held    map[*connection]struct{}
-	headers int // bytes of headers of those that are held, see connection.head
 	unasked unasked
 	paced   int         // of those that are held, and wait before more is read from them
 	lowered time.Time   // when the limit was lowered
@@ -35,12 +34,15 @@ type connections struct {
 	closed  bool
 }
 
-func newConnections(l net.Listener, limits Limits) *connections {
+func newConnections(l net.Listener, encrypt *tls.Config, limits Limits) *connections {
 	c := &connections{
 		Listener: l, most: limits.Connections, limit: limits.Connections, refusal: limits.Refusal,
 		stall: limits.Stall, header: limits.HeaderBytes, held: map[*connection]struct{}{},
 	}
 	c.changed.L = &c.mu
+	if encrypt != nil {
+		c.encrypt = encrypting(encrypt)
+	}
 	return c
 }
 
@@ -70,9 +72,20 @@ func (c *connections) Accept() (net.Conn, error) {
 		_ = t.SetWriteBuffer(sendBuffer) // only steady readers that are very slow need it
 		_ = t.SetKeepAliveConfig(keepAlive)
 	}
-	held := &connection{Conn: stallConn{accepted, c.stall}, of: c, since: time.Now(), greeted: !c.greet}
+	held := c.hold(accepted)
 	c.held[held] = struct{}{}
 	return held, nil
+}
+
+// hold returns a connection to a client.
+func (c *connections) hold(accepted net.Conn) *connection {
+	s := &socket{stallConn: stallConn{accepted, c.stall}, encrypted: c.encrypt != nil}
+	held := &connection{Conn: s, socket: s, of: c, since: time.Now()}
+	if s.encrypted {
+		held.tls = tls.Server(s, c.encrypt)
+		held.Conn = held.tls
+	}
+	return held
 }
 
 // keepAlive finds a client that has vanished, such as a phone without a network, in half a minute: until then, its
@@ -206,10 +219,7 @@ func (c *connections) Close() error {
 
 // follow is told the states of connections by net/http.
 func (c *connections) follow(of net.Conn, state http.ConnState) {
-	one := connectionOf(of)
-	if one == nil {
-		return
-	}
+	one := of.(*connection) // which Accept has returned
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch state {
@@ -217,7 +227,7 @@ func (c *connections) follow(of net.Conn, state http.ConnState) {
 		one.expireIn(c.refusal) // unless its request turns out to be authenticated
 	case http.StateIdle:
 		one.handled.Store(false)
-		one.forgetHeader()
+		one.cost, one.header = 0, header{}
 		one.expireIn(0)
 		one.settle()
 		if one.last {
@@ -226,20 +236,11 @@ func (c *connections) follow(of net.Conn, state http.ConnState) {
 	}
 }
 
-// connectionOf returns the connection that net/http was given, or nil if it is none of ours.
-func connectionOf(of net.Conn) *connection {
-	if encrypted, ok := of.(*tls.Conn); ok {
-		of = encrypted.NetConn()
-	}
-	one, _ := of.(*connection)
-	return one
-}
-
 type connectionKey struct{}
 
 // inContext puts a connection into the context of its requests, for [connectionFor].
 func (c *connections) inContext(ctx context.Context, of net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, connectionOf(of))
+	return context.WithValue(ctx, connectionKey{}, of)
 }
 
 // connectionFor returns the connection of a request. Without one it returns nil, which has all methods of requests.
@@ -252,10 +253,14 @@ func connectionIn(ctx context.Context) *connection {
 
 // connection is one that is held. It carries one request at a time.
 type connection struct {
-	net.Conn
-	of *connections
+	net.Conn // what net/http reads and writes: the socket, or TLS over it
+	socket   *socket
+	tls      *tls.Conn // nil for a connection without TLS
+	of       *connections
 	// handled is set while a handler answers, whose answer may read like one of net/http.
 	handled atomic.Bool
+	header  header // only Read uses it while a request is read
+	refusal string // why the server itself refuses a request, in place of net/http's words; empty for these
 
 	// The lock of connections guards what follows.
 	since    time.Time   // when it was accepted, or when it last had an authenticated request
@@ -265,12 +270,8 @@ type connection struct {
 	expiry   *time.Timer // drops it; nil if none is set
 	closed   bool
 
-	greeted   bool      // the first message of its handshake has arrived, or there is none
-	early     bool      // its request was read with the one before it
-	head      int       // bytes of the header of a request that is not authenticated, or has not arrived whole
-	headSince time.Time // when the first of them was read
-
-	ahead   int // bytes that were read for an authenticated request since a part of its body was delivered
+	early   bool // its request was read with the one before it
+	cost    int  // of the request that is being read and is not authenticated, in unasked
 	unasked unasked
 	wake    chan struct{} // closed when the connection need not wait any more before more is read; nil if it does not wait
 }
@@ -284,8 +285,17 @@ func (c *connection) handles() bool {
 	c.handled.Store(true)
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.early = c.head == 0
+	c.early = c.cost == 0
 	return !c.closed
+}
+
+// encryption returns what TLS has agreed on, as net/http does for its own connections, or nil.
+func (c *connection) encryption() *tls.ConnectionState {
+	if c == nil || c.tls == nil {
+		return nil
+	}
+	state := c.tls.ConnectionState()
+	return &state
 }
 
 // takesNoMore has the connection end with the request that it carries. It returns false if ctx, which ends with that
@@ -314,8 +324,7 @@ func (c *connection) isGone() bool {
 	if c == nil {
 		return false
 	}
-	socket, ok := c.Conn.(stallConn)
-	return ok && isShut(socket.Conn)
+	return isShut(c.socket.Conn)
 }
 
 // begin counts an authenticated request until end is called and the connection is idle, since the rest of its body and
@@ -326,11 +335,8 @@ func (c *connection) begin(left func()) (end func()) {
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.running, c.ahead = true, 0
-	if c.head > 0 {
-		c.of.unasked.bytes = max(c.of.unasked.bytes-c.head-requestBytes, 0)
-	}
-	c.forgetHeader()
+	c.running = true
+	c.of.unasked.bytes, c.cost = max(c.of.unasked.bytes-c.cost, 0), 0
 	c.expireIn(0)
 	c.wakeUp()
 	return sync.OnceFunc(func() {
@@ -378,13 +384,12 @@ func (c *connection) expireIn(wait time.Duration) {
 // drop ends the connection. The caller must hold the lock of connections.
 func (c *connection) drop() {
 	c.forget()
-	_ = c.Conn.Close() // net/http notices
+	_ = c.socket.Close() // net/http notices
 }
 
 // forget makes room for another connection. The caller must hold the lock of connections.
 func (c *connection) forget() {
 	c.closed = true
-	c.forgetHeader()
 	c.expireIn(0)
 	c.wakeUp()
 	delete(c.of.held, c)
@@ -394,7 +399,7 @@ func (c *connection) forget() {
 
 // Write implements [net.Conn].
 func (c *connection) Write(p []byte) (int, error) {
-	if refusal, ok := asProblem(p); ok && !c.handled.Load() {
+	if refusal, ok := asProblem(p, c.refusal); ok && !c.handled.Load() {
 		_, err := c.Conn.Write(refusal)
 		return len(p), err // net/http closes the connection
 	}
@@ -405,6 +410,7 @@ func (c *connection) Write(p []byte) (int, error) {
 func (c *connection) Close() error {
 	c.of.mu.Lock()
 	c.forget()
+	conn := c.Conn
 	c.of.mu.Unlock()
-	return c.Conn.Close()
+	return conn.Close()
 }

@@ -52,6 +52,9 @@ func (s *Server) routes() (http.Handler, error) {
 		if !connectionFor(r).handles() {
 			panic(http.ErrAbortHandler)
 		}
+		if encryption := connectionFor(r).encryption(); encryption != nil {
+			r.TLS = encryption
+		}
 		body := newBody(w, r, s.options.Limits)
 		answer := &answerWriter{ResponseWriter: w, connection: connectionFor(r), body: body}
 		defer answer.begins(http.StatusOK)
@@ -65,8 +68,7 @@ func (s *Server) routes() (http.Handler, error) {
 			return
 		}
 		if fieldsOf(r) > maxFields {
-			detail := fmt.Sprintf("the header has more than %d fields; send fewer", maxFields)
-			s.refuse(w, r, problem.Problem{Status: http.StatusRequestHeaderFieldsTooLarge, Detail: detail}, "fields")
+			s.refuse(w, r, problem.Problem{Status: http.StatusRequestHeaderFieldsTooLarge, Detail: manyFields}, "fields")
 			return
 		}
 		plain := isPlain(r)
@@ -88,6 +90,9 @@ func (s *Server) routes() (http.Handler, error) {
 // maxFields is the maximum number of fields of a header. Short ones take twenty times their length, for as long as the
 // request waits.
 const maxFields = 200
+
+// manyFields is what clients are told that send more.
+var manyFields = fmt.Sprintf("the header has more than %d fields; send fewer", maxFields)
 
 // fieldsOf returns how many fields the header of a request has, and names of fields to come after its body.
 func fieldsOf(r *http.Request) int {

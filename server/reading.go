@@ -1,77 +1,70 @@
 package server
 
 import (
+	"crypto/tls"
+	"errors"
 	"net/http"
 	"time"
 )
 
-// The memory of net/http and crypto/tls can be thirty times the length of the bytes that they have read, such as for a
-// header of many short fields or for the first message of a handshake. So before a handler is called, a connection
-// sends at most helloBytes until it has greeted, and handshakeBytes and a header in all. And if all connections hold
-// more than headerShare for each that there may be, those end that have held more than half as much for longest. No
-// client ends that needs less, and none whose header is whole soon, though crypto/tls reads 16 KiB of its body with it.
-const (
-	helloBytes     = 16 << 10 // clients send 2 KiB, and more with long session tickets
-	handshakeBytes = 64 << 10 // with the certificates of clients
-	headerShare    = 8 << 10
-)
+// header counts the lines of a request's header while it is read: net/http needs up to thirty times the length of a
+// header of many short fields, for as long as the header is not whole.
+type header struct {
+	lines   int
+	isBlank bool // there is nothing in the current line
+	ended   bool // a blank line has followed the others
+}
 
-// countHeader counts bytes that were read, and ends connections that have too many. What follows the header is not
-// kept, so that it does not count. The caller must hold the lock of connections.
-func (c *connection) countHeader(bytes int, now time.Time) {
-	if c.handled.Load() {
+// add counts the lines in a part of what is read.
+func (h *header) add(part []byte) {
+	for _, c := range part {
+		switch {
+		case h.ended:
+			return
+		case c != '\n':
+			h.isBlank = h.isBlank && c == '\r'
+		case h.isBlank && h.lines > 0: // net/http skips blank lines before the first
+			h.ended = true
+		default:
+			h.lines, h.isBlank = h.lines+1, true
+		}
+	}
+}
+
+// isLong reports whether there are more lines than a request and its fields may have.
+func (h *header) isLong() bool { return h.lines > 1+maxFields }
+
+// errLongHeader has net/http refuse a request, see [connection.Write].
+var errLongHeader = errors.New("server: the header has too many fields")
+
+// readPlain reads what the client has sent for net/http, decrypted. It passes on no header of too many fields: it reads
+// on until the header ends, so that the client reads the answer.
+func (c *connection) readPlain(p []byte) (n int, err error) {
+	n, err = c.Conn.Read(p)
+	if c.handled.Load() { // by a handler, for which the rest of the body is read
+		return n, err
+	}
+	for read := n; ; read += n {
+		c.header.add(p[:n])
+		if !c.header.isLong() {
+			return n, err
+		}
+		if err != nil || c.header.ended || read > c.of.header {
+			c.refusal = manyFields
+			return 0, errors.Join(errLongHeader, err)
+		}
+		n, err = c.Conn.Read(p)
+	}
+}
+
+// unencrypted notes that the client of an encrypted connection has sent something else, which is answered in plain text.
+func (c *connection) unencrypted(err error) {
+	if other, ok := errors.AsType[tls.RecordHeaderError](err); !ok || other.Conn == nil {
 		return
 	}
-	if c.head == 0 {
-		c.headSince = now
-	}
-	before := min(c.head, c.of.header)
-	c.head += bytes
-	c.of.headers += min(c.head, c.of.header) - before
-	if c.head > c.of.header+handshakeBytes || !c.greeted && c.head > helloBytes {
-		c.drop()
-	}
-	for c.of.headers > c.of.most*headerShare {
-		longest := c
-		for one := range c.of.held {
-			if one.head > headerShare/2 && one.headSince.Before(longest.headSince) {
-				longest = one
-			}
-		}
-		longest.drop()
-	}
-}
-
-// forgetHeader takes back what countHeader has counted. The caller must hold the lock of connections.
-func (c *connection) forgetHeader() {
-	c.of.headers -= min(c.head, c.of.header)
-	c.head = 0
-}
-
-// countAhead counts bytes of an encrypted connection that were read for an authenticated request. If they are no part
-// of its body, crypto/tls may keep them, such as a message of a handshake that does not end. The caller must hold the
-// lock of connections.
-func (c *connection) countAhead(bytes int) {
-	if c.ahead += bytes; c.of.greet && c.ahead > handshakeBytes {
-		c.drop()
-	}
-}
-
-// delivers notes that a part of a request's body has arrived: crypto/tls then keeps no part of a message of a
-// handshake, since it accepts nothing else until the message is whole.
-func (c *connection) delivers() {
-	if c != nil {
-		c.of.mu.Lock()
-		defer c.of.mu.Unlock()
-		c.ahead = 0
-	}
-}
-
-// greets notes that the first message of a handshake has arrived.
-func (c *connection) greets() {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.greeted = true
+	c.Conn, c.refusal = c.socket, "this server speaks HTTPS; write https:// instead of http://"
 }
 
 // The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
@@ -106,19 +99,21 @@ func (u *unasked) add(bytes, most, rate int, now time.Time) {
 // Read implements [net.Conn].
 func (c *connection) Read(p []byte) (int, error) {
 	c.waitForPace()
-	n, err := c.Conn.Read(p)
+	n, err := c.readPlain(p)
+	if err != nil {
+		c.unencrypted(err)
+	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	switch {
-	case c.closed || c.answered != nil:
-	case c.running:
-		c.countAhead(n)
-	default:
+	if n > 0 {
+		c.socket.delivered()
+	}
+	if n > 0 && !c.closed && !c.running && c.answered == nil {
 		now, cost := time.Now(), n
-		if c.head == 0 {
+		if c.cost == 0 {
 			cost += requestBytes
 		}
-		c.countHeader(n, now)
+		c.cost += cost
 		c.unasked.add(cost, unaskedBytes, unaskedRate, now)
 		c.of.unasked.add(cost, allUnaskedBytes, allUnaskedRate, now)
 	}
@@ -149,7 +144,7 @@ func (c *connection) endsAfter(status int, hasBody bool) bool {
 // is closed.
 func (c *connection) waitForPace() {
 	c.of.mu.Lock()
-	if c.closed || c.head > 0 || c.unasked.bytes == 0 || !c.isSlow() {
+	if c.closed || c.cost > 0 || c.unasked.bytes == 0 || !c.isSlow() {
 		c.of.mu.Unlock()
 		return
 	}

@@ -114,7 +114,7 @@ func TestAttackConnectionsAfterTokens(t *testing.T) {
 		t.Run("request has ended: "+strconv.FormatBool(ended), func(t *testing.T) {
 			l, err := net.Listen("tcp", "localhost:0")
 			require.NoError(t, err)
-			held := newConnections(l, Limits{Connections: 1, Refusal: time.Hour, Stall: time.Hour})
+			held := newConnections(l, nil, Limits{Connections: 1, Refusal: time.Hour, Stall: time.Hour})
 			defer held.Close()
 			client, err := net.Dial("tcp", l.Addr().String())
 			require.NoError(t, err)

@@ -190,12 +190,7 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 		listening(l.Addr())
 	}
 	limits := s.options.Limits
-	held := newConnections(l, limits)
-	l = held
-	if s.options.TLS != nil {
-		held.greet = true
-		l = tls.NewListener(l, greeting(onlyHTTP1(s.options.TLS)))
-	}
+	held := newConnections(l, s.options.TLS, limits)
 	requests, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	var protocols http.Protocols
@@ -210,7 +205,7 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 		ConnState:                    held.follow, ConnContext: held.inContext,
 	}
 	served := make(chan error, 1)
-	go func() { served <- h.Serve(l) }()
+	go func() { served <- h.Serve(held) }()
 	select {
 	case err = <-served: // the network failed
 		return &Error{errors.Join(err, s.stop(context.WithoutCancel(ctx), h, held, cancel))}
@@ -233,38 +228,6 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 		return nil, &Error{fmt.Errorf("%w: %s is %s, which is no loopback address", ErrOpen, s.options.Addr, l.Addr())}
 	}
 	return l, nil
-}
-
-// onlyHTTP1 has clients know that they cannot choose HTTP/2. RATIONALE.md has the reason.
-func onlyHTTP1(config *tls.Config) *tls.Config {
-	config = config.Clone()
-	config.NextProtos = []string{"http/1.1"}
-	if chosen := config.GetConfigForClient; chosen != nil {
-		config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			config, err := chosen(hello)
-			if config != nil {
-				config = onlyHTTP1(config)
-			}
-			return config, err
-		}
-	}
-	return config
-}
-
-// greeting has connections note the first message of their handshake.
-func greeting(config *tls.Config) *tls.Config {
-	chosen := config.GetConfigForClient
-	config = config.Clone()
-	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		if one, ok := hello.Conn.(*connection); ok {
-			one.greets()
-		}
-		if chosen == nil {
-			return nil, nil
-		}
-		return chosen(hello)
-	}
-	return config
 }
 
 // errStopping is the reason why calls are cancelled whose requests did not end in time.

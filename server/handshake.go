@@ -1,0 +1,70 @@
+package server
+
+import (
+	"crypto/tls"
+	"errors"
+	"sync/atomic"
+)
+
+// crypto/tls keeps what it has read of a message until the message is whole, and makes thirty times its length of the
+// first one. So a client sends at most helloBytes until it has greeted, and then handshakeBytes before it sends a part
+// of a request: in a handshake, or in messages of TLS during a request.
+const (
+	helloBytes     = 8 << 10  // clients send 2 KiB, and more with long session tickets
+	handshakeBytes = 64 << 10 // with the certificates of clients
+)
+
+// errLongHandshake means that a client has sent too much that is no part of a request.
+var errLongHandshake = errors.New("server: the messages of TLS are too long")
+
+// socket is the connection to a client, over which others are encrypted.
+type socket struct {
+	stallConn
+
+	encrypted bool
+	greeted   atomic.Bool  // the first message of the handshake has arrived
+	ahead     atomic.Int64 // bytes that were read since a part of a request was
+}
+
+// Read implements [net.Conn].
+func (s *socket) Read(p []byte) (int, error) {
+	n, err := s.stallConn.Read(p)
+	if s.encrypted {
+		ahead := s.ahead.Add(int64(n))
+		if ahead > handshakeBytes || ahead > helloBytes && !s.greeted.Load() {
+			return 0, errors.Join(errLongHandshake, s.Close())
+		}
+	}
+	return n, err
+}
+
+// delivered notes that a part of a request has arrived: crypto/tls then keeps no part of another message, since it
+// accepts nothing else until a message is whole.
+func (s *socket) delivered() { s.ahead.Store(0) }
+
+// encrypting returns a configuration that has sockets note the first message of their handshake, and with which clients
+// cannot choose HTTP/2. RATIONALE.md has the reason.
+func encrypting(config *tls.Config) *tls.Config {
+	chosen := config.GetConfigForClient
+	config = onlyHTTP1(config)
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if one, ok := hello.Conn.(*socket); ok {
+			one.greeted.Store(true)
+		}
+		if chosen == nil {
+			return nil, nil
+		}
+		config, err := chosen(hello)
+		if config != nil {
+			config = onlyHTTP1(config)
+		}
+		return config, err
+	}
+	return config
+}
+
+func onlyHTTP1(config *tls.Config) *tls.Config {
+	config = config.Clone()
+	config.NextProtos = []string{"http/1.1"}
+	return config
+}
