@@ -71,6 +71,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	if t, ok := accepted.(*net.TCPConn); ok {
 		_ = t.SetWriteBuffer(sendBuffer) // only steady readers that are very slow need it
 		_ = t.SetKeepAliveConfig(keepAlive)
+		_ = endUnacknowledged(t, c.stall)
 	}
 	held := c.hold(accepted)
 	c.held[held] = struct{}{}
@@ -88,8 +89,8 @@ func (c *connections) hold(accepted net.Conn) *connection {
 	return held
 }
 
-// keepAlive finds a client that has vanished, such as a phone without a network, in half a minute: until then, its
-// stream cannot be opened again, and counts.
+// keepAlive, with endUnacknowledged, finds a client that has vanished, such as a phone without a network, in half a
+// minute: until then, its stream cannot be opened again, and counts.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 // isScarce reports whether an error says that the system has no more descriptors.

@@ -2,8 +2,15 @@
 
 package server
 
-import "net"
+import (
+	"net"
+	"syscall"
+	"time"
+)
 
 // isShut cannot tell on other systems whether the client has closed a connection. net/http does, unless the client has
 // sent something after its request.
 func isShut(net.Conn) bool { return false }
+
+// endUnacknowledged does nothing: the system decides how long data is sent again.
+func endUnacknowledged(syscall.Conn, time.Duration) error { return nil }

@@ -1,11 +1,26 @@
 package server
 
 import (
+	"errors"
 	"net"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// endUnacknowledged ends a connection whose client has not acknowledged data for a time: keep-alive probes wait until it
+// has, and retransmissions take a quarter of an hour.
+func endUnacknowledged(c syscall.Conn, wait time.Duration) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	failed := raw.Control(func(descriptor uintptr) {
+		err = unix.SetsockoptInt(int(descriptor), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(wait.Milliseconds()))
+	})
+	return errors.Join(failed, err)
+}
 
 // isShut reports whether the client has closed a connection, or will send no more over it.
 func isShut(c net.Conn) (shut bool) {
