@@ -25,7 +25,8 @@ func TestPathsThatClimbOut(t *testing.T) {
 		"../etc/x.conf":            {"/etc/x.conf", climbs, false},
 		"docs/../../etc/x.conf":    {"/etc/x.conf", climbs, false},
 		"/etc/x.conf":              {"/etc/x.conf", "no granted directory holds this path", true},
-		"/project/../etc/x.conf":   {"/etc/x.conf", "no granted directory holds this path", true},
+		"/project/../etc/x.conf":   {"/etc/x.conf", climbs, false},
+		"/other/../etc/x.conf":     {"/etc/x.conf", "no granted directory holds this path", true},
 		"etc/x.conf":               {"/etc/x.conf", "no granted directory holds this path", true}, // the program's working directory is /
 		"../project-two/../y/x.md": {"/y/x.md", climbs, false},
 	} {

@@ -51,6 +51,23 @@ func TestEndlessProgramsEnd(t *testing.T) {
 	}
 }
 
+// TestServeOutlivesEndlessPrograms: a server ends calls of programs that recurse and work on the way back, or do anything
+// else for ever, and goes on serving other tools.
+func TestServeOutlivesEndlessPrograms(t *testing.T) {
+	for seed := range uint64(3) {
+		s := startServe(t, "--state-dir", "", "--timeout", programTimeout.String(), "--tools", programAsTool(t, programs.EndlessCommand(seed)))
+		for range 2 {
+			status, text := s.do(t, plain(t), "POST", "/v1/calls", "", `{"name":"endless"}`)
+			assert.Equal(t, 200, status, text)
+			assert.Contains(t, text, "the tool did not finish before its deadline", text)
+		}
+		status, text := s.do(t, plain(t), "POST", "/v1/calls", "", sevenTimesSix)
+		assert.Equal(t, 200, status, text)
+		assert.Contains(t, text, "42")
+		assert.Equal(t, 0, s.end(t), s.log())
+	}
+}
+
 // programAsTool writes a program and its manifest into a folder.
 func programAsTool(t *testing.T, p *programs.Program) string {
 	t.Helper()

@@ -61,7 +61,7 @@ func (p *Permit) explainClimbs(arguments tool.Arguments, denials []tool.Denial) 
 	}
 }
 
-// climbingArguments returns the first relative paths with ".." in the arguments: texts, and elements of lists of texts.
+// climbingArguments returns the first paths with ".." in the arguments: texts, and elements of lists of texts.
 func climbingArguments(arguments tool.Arguments) []string {
 	var climbing []string
 	for _, name := range arguments.Names() {
@@ -74,7 +74,7 @@ func climbingArguments(arguments tool.Arguments) []string {
 			continue
 		}
 		for _, text := range texts {
-			if strings.Contains(text, "..") && !path.IsAbs(text) && len(text) <= maxClimbText {
+			if strings.Contains(text, "..") && len(text) <= maxClimbText {
 				climbing = append(climbing, text)
 			}
 			if len(climbing) == maxClimbs {
@@ -85,11 +85,16 @@ func climbingArguments(arguments tool.Arguments) []string {
 	return climbing
 }
 
-// leftBy returns the mounted directory that a relative path leaves on its way to a denied path, or "".
-func (p *Permit) leftBy(relative, denied string) string {
+// leftBy returns the mounted directory that a path leaves on its way to a denied path, or "". The path is relative to
+// the directory, or begins with it.
+func (p *Permit) leftBy(argument, denied string) string {
 	denied = path.Clean(denied)
 	for _, m := range p.Mounts {
 		directory := m.Guest.String()
+		relative, begins := strings.CutPrefix(argument, strings.TrimSuffix(directory, "/")+"/")
+		if path.IsAbs(argument) && !begins {
+			continue
+		}
 		target := path.Join(directory, relative)
 		if target == denied && target != directory && !strings.HasPrefix(target, strings.TrimSuffix(directory, "/")+"/") {
 			return directory
