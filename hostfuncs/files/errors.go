@@ -22,9 +22,9 @@ type Error struct {
 	// a view, only its Journal returns what would allow it.
 	Denial *tool.Denial
 
-	// cause is the host's error behind errno.IO. It may contain host paths.
+	// cause is the host's error that Err reports as errno.IO. It may contain host paths.
 	cause error
-	// limit is what left no space, for the operator.
+	// limit names the exhausted limit, for the operator.
 	limit string
 }
 

@@ -71,8 +71,8 @@ func (t *tracker) take(ctx context.Context) error {
 // give releases the turn.
 func (t *tracker) give() { <-t.turn }
 
-// enter waits for the turn, and then until no other store changes the directory. The error is errNoLock, once, if
-// others cannot be excluded.
+// enter waits for the turn, and then until no other store changes the directory. The error is errNoLock, once, if other
+// stores cannot be excluded.
 func (t *tracker) enter(ctx context.Context, root *os.Root) error {
 	if err := t.take(ctx); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (t *tracker) enter(ctx context.Context, root *os.Root) error {
 	return err
 }
 
-// leave lets others change the directory.
+// leave lets other calls and stores change the directory.
 func (t *tracker) leave() {
 	t.lock.release()
 	t.give()
@@ -174,7 +174,8 @@ func (t *tracker) renamed() {
 	t.shrunk = true
 }
 
-// orphaned returns the bytes of the open files that have no name any more, whoever removed it. The caller must hold mu.
+// orphaned returns the bytes of the open files without a name, no matter which process removed it. The caller must hold
+// mu.
 func (t *tracker) orphaned() (bytes manifests.Bytes) {
 	for f := range t.open.all() {
 		if info, err := f.handles[0].Stat(); err == nil && isUnlinked(info) {

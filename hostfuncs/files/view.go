@@ -72,7 +72,7 @@ type mount struct {
 	cut, grant         string
 	tracker            *tracker // nil while the directory is missing, and for a tree
 
-	// parent is the nearest directory that there is, and path leads from it to the missing one.
+	// parent is the nearest existing directory, and path leads from it to the missing one.
 	parent *os.Root
 	path   []string
 

@@ -69,7 +69,7 @@ func TestAttackRedirect(t *testing.T) {
 	}
 }
 
-// TestAttackRedirectGranted is the other side: a redirect to what is granted is followed.
+// TestAttackRedirectGranted is the control: a redirect to a granted location is followed.
 func TestAttackRedirectGranted(t *testing.T) {
 	second := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "arrived") })
 	first := serve(t, plain, func(w http.ResponseWriter, r *http.Request) {

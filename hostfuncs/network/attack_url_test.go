@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// TestAttackPort: a grant for a host's port is none for its others.
+// TestAttackPort: a grant for one port of a host does not grant its other ports.
 func TestAttackPort(t *testing.T) {
 	granted := serve(t, plain, func(http.ResponseWriter, *http.Request) {})
 	other := serve(t, plain, func(http.ResponseWriter, *http.Request) {})
@@ -29,7 +29,7 @@ func TestAttackPort(t *testing.T) {
 	require.NoError(t, errOf(get(t, s, granted.at("127.0.0.1", "/"))))
 }
 
-// TestAttackNumericHosts: what inet_aton takes for an address is no host.
+// TestAttackNumericHosts: text that only inet_aton accepts as an address is not a host.
 func TestAttackNumericHosts(t *testing.T) {
 	for _, host := range []string{
 		"2130706433", "0x7f000001", "0177.0.0.1", "127.1", "127.0.1", "0x7f.1", "0x7f.0.0.0x1", "017700000001", "127.0.0.0x1",
@@ -108,7 +108,7 @@ func TestHostsAreNormalised(t *testing.T) {
 	}
 }
 
-// TestAttackGlob: a wildcard stands for whole labels.
+// TestAttackGlob: a wildcard matches whole labels.
 func TestAttackGlob(t *testing.T) {
 	glob := func(pattern, host string) bool { matches, _ := path.Match(pattern, host); return matches }
 	require.True(t, glob("allowed*", "allowedevil.test"), "a glob matches what a label does not")

@@ -221,7 +221,7 @@ func reasonText(asked *rule, given []*grant, complete bool) string {
 	return strings.Join(cuts, "; ")
 }
 
-// deniedText names the denials that may cut what was requested.
+// deniedText returns the origins of the denials that may cut the request.
 func (p *effective) deniedText(cut []int) string {
 	var lines []string
 	for _, i := range cut {

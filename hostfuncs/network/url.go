@@ -18,7 +18,7 @@ const maxURL = 8 << 10 // bytes
 type location struct {
 	permission.Origin // of a single host and port
 	path              permission.RequestPath
-	// url is what is sent. It has no user info and no fragment.
+	// url is the URL to send. It has no user info and no fragment.
 	url url.URL
 }
 

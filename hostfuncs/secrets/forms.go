@@ -240,8 +240,8 @@ func newHexadecimal() *alphabet {
 func (a *alphabet) occursIn([]byte) bool { return true }
 func (a *alphabet) width([]byte) int     { return 1 }
 
-// write returns the characters that the value alone determines, for each number of bytes that may
-// precede it. They repeat after a number of bytes that fills whole characters.
+// write returns the characters that depend only on the value, for each number of bytes that may precede it. They repeat
+// after a number of bytes that fills whole characters.
 func (a *alphabet) write(value string) []needle {
 	var needles []needle
 	for before := 0; before == 0 || 8*before%a.bits != 0; before++ {

@@ -80,8 +80,8 @@ func readFile(name string) (reading, error) {
 	return reading{value: text, note: note}, nil
 }
 
-// readPrivate reads a regular file of at most limit bytes that only its owner can change. The note
-// is set if others can read the file. Errors never contain any of the content.
+// readPrivate reads a regular file of at most limit bytes that only its owner can change. The note is set if other
+// users can read the file. Errors never contain any of the content.
 func readPrivate(name string, limit int64) (data []byte, note string, err error) {
 	file, info, err := hostfile.Open(name, hostfile.Follow)
 	if errors.Is(err, hostfile.ErrIrregular) {
