@@ -186,7 +186,7 @@ func TestSecretInBody(t *testing.T) {
 // TestAttackCutSecret: a guest that has its bytes end within a secret learns no part of it.
 func TestAttackCutSecret(t *testing.T) {
 	text := strings.Repeat("x", 100) + theSecret + base64.StdEncoding.EncodeToString([]byte(theSecret)) + strings.Repeat("y", 100)
-	// Each piece arrives by itself, so that what is beyond the cut has to be waited for.
+	// Each piece arrives separately, so that the client must wait for the bytes beyond the cut.
 	s := serve(t, plain, func(w http.ResponseWriter, r *http.Request) {
 		size, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
 		io.WriteString(w, text[:size+1])
