@@ -26,7 +26,7 @@ func JSONSchema() []byte { return manifestSchema().text() }
 // PolicyJSONSchema returns a JSON Schema (draft 2020-12) of policies, as [JSONSchema] does for manifests.
 func PolicyJSONSchema() []byte { return policySchema().text() }
 
-// schemaSource is what a JSON Schema is made of: what a reader noted, and what is said about it.
+// schemaSource has the parts of a JSON Schema: the schema that a reader noted, and the texts about its keys.
 type schemaSource struct{ noted, about *node }
 
 func manifestSchema() *schemaSource {
@@ -55,8 +55,8 @@ func (s *schemaSource) text() []byte {
 // maxSchemaLine is the maximum length of a line of a schema.
 const maxSchemaLine = 160
 
-// described returns a schema with what the texts say of it and of the schemas in it. What they say counts more than
-// what the reader noted. They use up the texts.
+// described returns a schema with the texts about it and about the schemas in it. A text overrides a keyword that the
+// reader noted. Used texts are removed from texts.
 func (n *node) described(path string, texts *node) *node {
 	all := objectOf()
 	about := texts.take(path)

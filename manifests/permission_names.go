@@ -10,12 +10,12 @@ import (
 
 // Each of these kinds names one thing: a context value, an environment variable, a tool, a function.
 
-// NameGrant grants what has a name: it lets the host fill in a context value for tools, or lets tools call another
+// NameGrant grants a named resource: it lets the host fill in a context value for tools, or lets tools call another
 // tool, which runs with its own permissions, or a function of the embedding program.
 type NameGrant struct {
 	Binding
-	// Name of a tool is its exact name; an alias is a different name. Name of a function is behind its namespace and a
-	// dot unless that is extism:host/user.
+	// Name of a tool is its exact name; an alias is a different name. Name of a function follows its namespace and a dot
+	// unless that is extism:host/user.
 	Name string
 }
 
@@ -75,7 +75,7 @@ func takesName(key string, of func(*Deny) *string, read nameReader, about func(n
 
 func contextValues() kind {
 	return kind{
-		name: "context", // a manifest requests it in a separate list, beside its permissions
+		name: "context", // a manifest requests it in a separate list, next to its permissions
 		gives: givesNames("context", func(g *Grants) *[]NameGrant { return &g.Context },
 			maxContext, (*reader).parameter, contextElement),
 		takes: takesName("context", func(d *Deny) *string { return &d.Context }, (*reader).parameter, contextElement),

@@ -15,18 +15,19 @@ import (
 	"github.com/caisson-run/caisson/internal/spelling"
 )
 
-// possibility looks in a schema for objects and values that it describes but lets nobody write. It
-// reports only what is certain, and nothing below not and if, where a mistake changes nothing.
+// possibility finds objects and values that a schema describes but does not allow. It reports only certain mistakes,
+// and none below not and if, where a mistake has no effect.
 type possibility struct {
 	r    *reader
 	root *node
 	path string // of the root
 	// named means that a schema in the root has an $id, from which references in it start. None is followed then.
 	named bool
-	// old means that the schema is of a draft in which nothing beside $ref counts, and which has no dependentRequired.
+	// old means that the schema is of a draft in which $ref disables its sibling keywords, and which has no
+	// dependentRequired.
 	old     bool
 	targets map[string]target // by reference
-	left    int               // how many more schemas and names are looked at
+	left    int               // remaining number of schemas and names to look at
 }
 
 // target is the schema to which references lead, and its path. It is nil if there is none.
@@ -35,11 +36,11 @@ type target struct {
 	path string
 }
 
-// maxDemands is how many schemas and names are looked at for what all closed objects of a schema demand, since many can
-// lead to the same ones.
+// maxDemands is the maximum number of schemas and names that are searched for the demands of all closed objects of a
+// schema, since many can lead to the same ones.
 const maxDemands = 1 << 15
 
-// checkPossible reports what a valid schema describes in vain.
+// checkPossible reports the parts of a valid schema that no value can satisfy.
 func (r *reader) checkPossible(root *node, path string) {
 	p := &possibility{r: r, root: root, path: path, targets: map[string]target{}, left: maxDemands,
 		old: strings.Contains(root.below("$schema").text, "/draft-0")}
@@ -79,7 +80,7 @@ func (n *node) subschemas(path string, visit func(n *node, path string)) {
 	}
 }
 
-// isClosed reports whether a schema allows the properties beside it and no others.
+// isClosed reports whether a schema allows only the properties that it declares.
 func (n *node) isClosed() bool {
 	others := n.get("additionalProperties")
 	return others != nil && others.kind == boolNode && others.text == "false" && n.get("patternProperties") == nil

@@ -93,7 +93,7 @@ func (r *reader) outOfRange(n *node, path, message, fix string) {
 	r.add(n.at, path, mistake.OutOfRange, message, fix)
 }
 
-// conflict reports what stands at a path and contradicts another part of the document.
+// conflict reports a value at a path that contradicts another part of the document.
 func (r *reader) conflict(path, message, fix string) {
 	r.add(r.place(path), path, mistake.Conflict, message, fix)
 }

@@ -177,7 +177,7 @@ func TestMaskOfWhatMaskingCompletes(t *testing.T) {
 	assert.Equal(t, "[secret B] A]", set.MaskText("xxxxxxxxxxxxxxxxxxx0123456789abcdef"))
 	endless := several(t, map[string]string{"A": "(((((((((([secret A"})
 	assert.Equal(t, "[secret A]", endless.MaskText(strings.Repeat("(", 60)+"(((((((((([secret A]"))
-	require.ErrorIs(t, errOf(tryOne(inHeader("X"), "[secret SEARCH_KEY]")), secrets.ErrValue, "what stands for a value must not hold it")
+	require.ErrorIs(t, errOf(tryOne(inHeader("X"), "[secret SEARCH_KEY]")), secrets.ErrValue, "a placeholder must not contain its value")
 }
 
 // TestMaskFirstLeavesNoPartAtTheCut: a reader that sees Longest more than it shows.
