@@ -21,9 +21,9 @@ const (
 	MaxBytes   = 256 << 20 // of all files together
 )
 
-// kept is how long a file is kept. It is far longer than a batch can be resumed, so that a claimed
-// batch can be distinguished from an unclaimed one.
-const kept = 7 * 24 * time.Hour
+// retention is the time for which a file is kept. It is far longer than a batch can be resumed, so that a claimed batch
+// can be distinguished from an unclaimed one.
+const retention = 7 * 24 * time.Hour
 
 const taken = ".taken" // suffix of the markers of claimed states
 
@@ -130,4 +130,4 @@ func prune(root *os.Root, most int, bytes int64) error {
 	return errors.Join(append(problems, folder.Trim(root, slices.Concat(paused, ended), known, most, bytes))...)
 }
 
-func isExpired(file fs.FileInfo) bool { return time.Since(file.ModTime()) > kept }
+func isExpired(file fs.FileInfo) bool { return time.Since(file.ModTime()) > retention }

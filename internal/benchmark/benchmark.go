@@ -28,7 +28,7 @@ type Options struct {
 	Compiler runtime.Compiler
 	// Interpreters is where the interpreters of scripts are installed. Scripts are left out if it is empty.
 	Interpreters interpreter.Folder
-	// Time is how long each row is measured. Zero means 1 s, or 30 ms if Short.
+	// Time is the duration of the measurement of each row. Zero means 1 s, or 30 ms if Short.
 	Time time.Duration
 	// Short reduces the work of the kernels and leaves out 64 callers with 64 KiB each, which take longest.
 	Short bool

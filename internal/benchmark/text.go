@@ -84,8 +84,8 @@ func rowTable(b *strings.Builder, title string, rows []Row) {
 	t.write(b, title)
 }
 
-// pluginTable compares plug-ins on Caisson with the same plug-ins on Extism, for a single caller. The mean
-// stands beside the median because creating a plug-in on Extism leaves much of its work to later calls, which
+// pluginTable compares plug-ins on Caisson with the same plug-ins on Extism, for a single caller. The table has the
+// mean in addition to the median because creating a plug-in on Extism leaves much of its work to later calls, which
 // collect the garbage: the median does not show it.
 func (r *Report) pluginTable(b *strings.Builder) {
 	t := newTable(1, "guest", "bytes", "p50 µs", "÷ extism fresh", "÷ extism reused",

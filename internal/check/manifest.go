@@ -167,7 +167,7 @@ func oversize(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Proble
 	return nil
 }
 
-// scriptOption matches the options behind which interpreters take a script: -c of Python and shells, also as -lc; -e of
+// scriptOption matches the options after which interpreters take a script: -c of Python and shells, also as -lc; -e of
 // Perl, Ruby and JavaScript, also as -ne; and their long forms.
 var scriptOption = regexp.MustCompile(`^(?:-[a-zA-Z]{0,2}[ceE]|--(?:command|eval|exec|execute|expression))$`)
 

@@ -36,9 +36,8 @@ func Make(path string) (*os.Root, error) {
 	return Open(path)
 }
 
-// Open opens a folder. It fails with [ErrExposed] if the folder belongs to another user or is
-// accessible to others: its content is private, and content that others can write is not
-// trustworthy.
+// Open opens a folder. It fails with [ErrExposed] if the folder belongs to another user or is accessible to other
+// users: its content is private, and content that others can write is not trustworthy.
 func Open(path string) (*os.Root, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -94,9 +93,9 @@ func ReadStart(root *os.Root, name string, most int64) ([]byte, error) {
 	return content, errors.Join(err, file.Close())
 }
 
-// ReadProtected returns the content of a regular file in a folder that may be read by others, such as
-// one that is part of an image. It fails with [ErrExposed] if anybody but this user and root owns the
-// folder or the file or can write to them.
+// ReadProtected returns the content of a regular file in a folder that other users may read, such as one that is part
+// of an image. It fails with [ErrExposed] if a user other than this one and root owns the folder or the file or can
+// write to them.
 func ReadProtected(path, name string, most int64) (content []byte, err error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -151,8 +150,8 @@ func Overwrite(root *os.Root, name string, content []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// Look returns the descriptions of all files, by name. It removes drafts that are older than an
-// hour, which were left behind by processes that ended early.
+// Look returns the descriptions of all files, by name. It removes drafts that are older than an hour, which processes
+// that ended early have left.
 func Look(root *os.Root) (map[string]fs.FileInfo, error) {
 	files, err := names(root)
 	problems := []error{err}

@@ -107,14 +107,14 @@ func buildQuickJS(ctx context.Context, dir string, run runner) (string, error) {
 // runner runs the programs that fetch and build.
 type runner struct{ progress func(command string) }
 
-// words is how many words of a long command are shown.
-const words = 8
+// shownWords is the number of words of a long command that are shown.
+const shownWords = 8
 
 // in runs a program in a folder, with variables added to its environment. Its output is part of the error if it fails.
 func (r runner) in(ctx context.Context, dir string, environment []string, args ...string) error {
 	shown := strings.Join(args, " ")
-	if len(args) > words {
-		shown = strings.Join(args[:words], " ") + " …"
+	if len(args) > shownWords {
+		shown = strings.Join(args[:shownWords], " ") + " …"
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
 		return fmt.Errorf("%s is not installed", args[0])

@@ -7,7 +7,7 @@ import "strconv"
 type Origin struct {
 	Scheme string
 	Host   Host
-	Port   int // 0 stands for every port
+	Port   int // 0 means every port
 }
 
 // DefaultPort returns the port of a scheme's URLs that name none, or 0 for an unknown scheme.

@@ -40,8 +40,8 @@ func (p URLPath) Matches(requested RequestPath) bool {
 	return p.IsEvery() || !requested.ambiguous && hasPrefix(requested.text, p.prefix)
 }
 
-// MatchesLoosely reports whether some server could interpret a request's path as one with the
-// prefix. It is for denials: what is denied under one spelling is denied under all.
+// MatchesLoosely reports whether some server could interpret a request's path as one with the prefix. It is for
+// denials: a path that is denied under one spelling is denied under all.
 func (p URLPath) MatchesLoosely(requested RequestPath) bool {
 	return p.IsEvery() || p.prefix != "" && (requested.ambiguous || hasPrefix(loosely(requested.text), loosely(p.prefix)))
 }

@@ -28,7 +28,7 @@ const (
 	AssemblyScript Language = "assemblyscript"
 )
 
-// ErrNoPlugin means that there is no plug-in in this language.
+// ErrNoPlugin means that the package has no plug-in in this language.
 var ErrNoPlugin = errors.New("plugins: no such plug-in")
 
 //go:embed c/plugin.wasm rust/plugin.wasm rust/wasi.wasm assemblyscript/plugin.wasm

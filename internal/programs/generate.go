@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 )
 
-// mostFuel is how much fuel a bounded program may use, and an endless one before it enters its
-// endless loop. It exceeds the fuel that a guest is given at once.
-const mostFuel = 250_000
+// maxFuel is the maximum fuel that a bounded program may use, and an endless one before it enters its endless loop. It
+// exceeds the fuel that a guest is given at once.
+const maxFuel = 250_000
 
 // Bounded returns a program that terminates, and the outcome of its run.
 func Bounded(seed uint64) (*Program, Outcome) {
@@ -33,7 +33,7 @@ func endlessProgram(seed uint64, wasi bool) *Program {
 func first(seed uint64, generate func(*generator) *Program, wanted func(Outcome, error) bool) (*Program, Outcome) {
 	for attempt := range uint64(1000) {
 		p := generate(newGenerator(seed, attempt))
-		outcome, err := p.Run(mostFuel)
+		outcome, err := p.Run(maxFuel)
 		switch {
 		case wanted(outcome, err):
 			return p, outcome
@@ -49,7 +49,7 @@ type generator struct {
 	r       *rand.Rand
 	p       *Program
 	wasi    bool // import only WASI
-	tables  bool // change tables, so that each run needs an instance of its own
+	tables  bool // change tables, so that each run needs a separate instance
 	small   bool
 	endless bool           // the program does not terminate
 	dives   bool           // it does so in a loop that does little but call recursive functions
@@ -245,7 +245,7 @@ func (g *generator) initialize() {
 	}
 }
 
-// finite adds a function that returns. If it tells, the host observes the state it leaves behind.
+// finite adds a function that returns. If it tells, the host observes the state that it leaves.
 func (g *generator) finite(s Signature, tells bool) int {
 	function := g.declare(s)
 	w := g.writer(function, len(g.callable), 60)

@@ -44,12 +44,12 @@ type Trace struct {
 	// Steps lists, for each module by its name, how many units were executed when the progress of
 	// the module reached 1, 2, and so on. The program itself has the name "".
 	Steps map[string][]int64
-	// Executed is how many units were executed at the end.
+	// Executed is the number of units that were executed at the end.
 	Executed int64
 }
 
-// Trace interprets the program, with [Program.Before] as part of the run, until it has executed that
-// many units. The count is the documented cost of what was executed, and nothing else.
+// Trace interprets the program, with [Program.Before] as part of the run, until it has executed that many units. The
+// count is the documented cost of the executed code, and nothing else.
 func (p *Program) Trace(limit int64) (Trace, error) {
 	all, err := p.execute(limit, func(*run) {})
 	trace := Trace{Steps: map[string][]int64{}, Executed: all[0].fuel}

@@ -13,8 +13,8 @@ type recursion struct {
 	frame     int // the most that a call takes of the stack, in bytes
 }
 
-// recursion adds functions that call each other, with work before, between and after their calls.
-// Much of it does nothing else, so that no loop interrupts what they do on the way back.
+// recursion adds functions that call each other, with work before, between and after their calls. Much of it is
+// straight code, so that no loop interrupts the work on the way back.
 func (g *generator) recursion() {
 	r := recursion{left: g.global(I32, 0)}
 	s := Signature{}

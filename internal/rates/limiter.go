@@ -18,7 +18,7 @@ import (
 
 // Error means that a key has no call left, and none soon enough.
 type Error struct {
-	Of    string        // what is limited
+	Of    string        // the limited things, such as "requests"
 	After time.Duration // how long until the next free call, after those of waiting callers
 }
 
@@ -29,11 +29,11 @@ func (e *Error) Error() string {
 
 // Limit bounds the calls of each key. The rate and the burst must be positive.
 type Limit struct {
-	Of        string  // what is limited, for errors
+	Of        string  // the limited things, for errors
 	PerSecond float64 // how fast a bucket refills
 	Burst     int     // what a bucket holds
-	// Keys bounds the keys that are kept, if it is not zero. A flood of others can then make one be forgotten, and so
-	// start with a full bucket again.
+	// Keys bounds the keys that are kept, if it is not zero. A flood of other keys can then evict one, which starts with a
+	// full bucket again.
 	Keys int
 }
 
@@ -55,8 +55,8 @@ func New[K comparable](limit Limit) *Limiter[K] {
 // within most and before ctx's deadline. Otherwise it fails at once with an [*Error] and takes nothing.
 // Waiting callers are served in order.
 //
-// If ctx ends first, the error is that of ctx. The call is given back unless others wait behind it, whose
-// waits do not change.
+// If ctx ends first, the error is that of ctx. The call is given back unless later callers wait. Their waits do not
+// change.
 func (l *Limiter[K]) Take(ctx context.Context, key K, most time.Duration) error {
 	if l == nil {
 		return nil

@@ -45,7 +45,7 @@ func FuzzCompile(f *testing.F) {
 		}
 		assert.True(t, json.Valid(compiled.JSON()))
 		again, err := schema.Compile(compiled.JSON())
-		require.NoError(t, err, "what was compiled once compiles from its own JSON")
+		require.NoError(t, err, "a compiled schema compiles from its own JSON")
 		assert.Equal(t, compiled.JSON(), again.JSON())
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// laterCalls is how many calls the median of later calls is of.
+// laterCalls is the number of later calls, whose median is reported.
 const laterCalls = 5
 
 const introduction = `# Third-party programs

@@ -109,7 +109,7 @@ func kindHints(kind tool.Kind, entry records.Entry) []string {
 	return []string{fmt.Sprintf("%s or %s, whichever is lower", l.Raise(manifest, shortPath(manifest)), flag)}
 }
 
-// shownArguments is how many characters of a call's arguments are shown to people.
+// shownArguments is the maximum number of characters of a call's arguments that are shown to people.
 const shownArguments = 500
 
 // Text describes the call for people. The commands that it names have the folder of records, unless dir is nil.

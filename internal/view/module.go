@@ -44,7 +44,7 @@ var moduleKinds = map[runtime.ModuleKind]string{
 	runtime.ModuleLibrary: "a library: it exports no function that a tool could call",
 }
 
-// shownFunctions is how many functions of a module are printed for people.
+// shownFunctions is the maximum number of functions of a module that are printed for people.
 const shownFunctions = 40
 
 // Text describes the module for people.
@@ -166,7 +166,7 @@ var examples = map[string]string{
 	"tools":   "tools: [other_tool]",
 }
 
-// examplesOf returns requests that stand for those of these kinds which a person must write.
+// examplesOf returns example requests of these kinds, for those that a person must write.
 func examplesOf(kinds []string) (requests []string) {
 	for _, kind := range kinds {
 		if text, ok := examples[kind]; ok {

@@ -32,9 +32,9 @@ func AllKernels() []Kernel {
 	}
 }
 
-// UntunedKernels returns kernels that metering was not tuned on, in a fixed order: what
-// metering costs them says more of what it costs programs that nobody here has seen. It
-// stays true only while no change to metering is chosen by what it does to them.
+// UntunedKernels returns kernels that metering was not tuned on, in a fixed order. Their cost of metering is a better
+// estimate of its cost for unknown programs. That stays true only while no change to metering is chosen by its effect
+// on them.
 func UntunedKernels() []Kernel {
 	return []Kernel{
 		{"lz77", 200_000, 0x19b009821e38bc4a, kernels.LZ77},
