@@ -125,19 +125,19 @@ func (n *node) note(keyword string, value *node) bool {
 	return true
 }
 
-func (n *node) noteBytes(least, most int) {
-	if least > 0 {
-		n.note("minLength", intOf(least))
+func (n *node) noteBytes(minimum, maximum int) {
+	if minimum > 0 {
+		n.note("minLength", intOf(minimum))
 	}
-	n.note("maxLength", intOf(most))
+	n.note("maxLength", intOf(maximum))
 	n.note("$comment", textOf("in bytes"))
 }
 
-func (n *node) noteRange(least, most int64) {
+func (n *node) noteRange(minimum, maximum int64) {
 	n.note("type", textOf("integer"))
-	n.note("minimum", intOf(least))
-	if most < math.MaxInt64 {
-		n.note("maximum", intOf(most))
+	n.note("minimum", intOf(minimum))
+	if maximum < math.MaxInt64 {
+		n.note("maximum", intOf(maximum))
 	}
 }
 
@@ -186,13 +186,13 @@ func (n *node) noteOneOf(keys []string) {
 }
 
 // noteMembers notes an object whose keys are chosen by the author.
-func (n *node) noteMembers(most int, read func(m member)) {
+func (n *node) noteMembers(limit int, read func(m member)) {
 	if n.schema == nil {
 		return
 	}
 	value := objectOf()
 	read(member{key: "*", value: &node{schema: value}})
-	n.note("maxProperties", intOf(most))
+	n.note("maxProperties", intOf(limit))
 	if names := value.take("propertyNames"); len(names.members) > 0 {
 		n.note("propertyNames", names)
 	}
@@ -201,13 +201,13 @@ func (n *node) noteMembers(most int, read func(m member)) {
 	}
 }
 
-func (n *node) noteElements(most int, read func(n *node)) {
+func (n *node) noteElements(limit int, read func(n *node)) {
 	if n.schema == nil {
 		return
 	}
 	element := objectOf()
 	read(&node{schema: element})
-	n.note("maxItems", intOf(most))
+	n.note("maxItems", intOf(limit))
 	n.note("items", element)
 }
 

@@ -52,11 +52,11 @@ func asksNames(key string, of func(*Permissions) *[]string, read nameReader) *as
 
 // givesNames returns a giving for a kind of which a grant has a list of names.
 func givesNames(
-	key string, of func(*Grants) *[]NameGrant, most int, read nameReader, about func(name string) Element,
+	key string, of func(*Grants) *[]NameGrant, limit int, read nameReader, about func(name string) Element,
 ) *giving {
 	return grants(key, of, func(r *reader, n *node, at string) []NameGrant {
 		var grants []NameGrant
-		names := distinctOf(r, most, func(n *node, at string) string { return read(r, n, at) })(n, at)
+		names := distinctOf(r, limit, func(n *node, at string) string { return read(r, n, at) })(n, at)
 		for i, name := range names {
 			grants = append(grants, NameGrant{Binding{Origin: r.origin(n.elements[i].at)}, name})
 		}

@@ -378,7 +378,7 @@ func TestForPinsEveryElement(t *testing.T) {
 	assert.Equal(t, b, given.Env[0].Binding)
 	assert.Equal(t, b, given.Calls[0].Binding)
 	assert.Equal(t, manifests.Binding{Origin: "elsewhere", SHA256: "9f"}, given.Files[0].Binding)
-	assert.Empty(t, p.Grants[0].Context[0].SHA256, "the policy stays as it is")
+	assert.Empty(t, p.Grants[0].Context[0].SHA256, "the policy is unchanged")
 }
 
 func TestBuiltinProfiles(t *testing.T) {

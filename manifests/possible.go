@@ -215,7 +215,7 @@ func (n *node) names() (count int) {
 
 // bounds reports a lower bound above the upper one.
 func (p *possibility) bounds(n *node, path string) {
-	for _, pair := range [...]struct{ least, most, types, what string }{
+	for _, pair := range [...]struct{ lower, upper, types, what string }{
 		{"minimum", "maximum", "number integer", "number"},
 		{"minimum", "exclusiveMaximum", "number integer", "number"},
 		{"exclusiveMinimum", "maximum", "number integer", "number"},
@@ -224,20 +224,20 @@ func (p *possibility) bounds(n *node, path string) {
 		{"minItems", "maxItems", "array", "list"},
 		{"minProperties", "maxProperties", "object", "object"},
 	} {
-		least, most := n.get(pair.least), n.get(pair.most)
-		if least == nil || most == nil || least.kind != numberNode || most.kind != numberNode ||
+		lower, upper := n.get(pair.lower), n.get(pair.upper)
+		if lower == nil || upper == nil || lower.kind != numberNode || upper.kind != numberNode ||
 			!n.mayBe(strings.Fields(pair.types)) {
 			continue
 		}
 		// Rounding keeps the order, so that the numbers differ if their approximations do.
-		low, lowErr := strconv.ParseFloat(least.text, 64)
-		high, highErr := strconv.ParseFloat(most.text, 64)
-		exclusive := strings.HasPrefix(pair.least, "exclusive") || strings.HasPrefix(pair.most, "exclusive")
-		if cmp.Or(lowErr, highErr) != nil || low < high || low == high && !(exclusive && least.text == most.text) {
+		low, lowErr := strconv.ParseFloat(lower.text, 64)
+		high, highErr := strconv.ParseFloat(upper.text, 64)
+		exclusive := strings.HasPrefix(pair.lower, "exclusive") || strings.HasPrefix(pair.upper, "exclusive")
+		if cmp.Or(lowErr, highErr) != nil || low < high || low == high && !(exclusive && lower.text == upper.text) {
 			continue
 		}
-		p.r.add(least.at, keypath.Key(path, pair.least), mistake.BadSchema,
-			fmt.Sprintf("no %s has both %s %s and %s %s", pair.what, pair.least, clip(least.text), pair.most, clip(most.text)),
+		p.r.add(lower.at, keypath.Key(path, pair.lower), mistake.BadSchema,
+			fmt.Sprintf("no %s has both %s %s and %s %s", pair.what, pair.lower, clip(lower.text), pair.upper, clip(upper.text)),
 			"correct one of the two")
 	}
 }

@@ -326,8 +326,8 @@ func (w *walk) names(root *os.Root) ([]string, error) {
 	}
 }
 
-// readNames lists a directory in the system's order. It fails with [errno.TooLarge] if there are more than most names.
-func readNames(ctx context.Context, root *os.Root, most int) (names []string, err error) {
+// readNames lists a directory in the system's order. It fails with [errno.TooLarge] if there are more than limit names.
+func readNames(ctx context.Context, root *os.Root, limit int) (names []string, err error) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return nil, err
@@ -340,7 +340,7 @@ func readNames(ctx context.Context, root *os.Root, most int) (names []string, er
 		batch, err := dir.Readdirnames(1024)
 		names = append(names, batch...)
 		switch {
-		case len(names) > most:
+		case len(names) > limit:
 			return nil, errno.TooLarge
 		case errors.Is(err, io.EOF):
 			return names, nil

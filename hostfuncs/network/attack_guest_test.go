@@ -176,7 +176,7 @@ func TestAttackProxyEnvironment(t *testing.T) {
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	require.Contains(t, string(output), "PASS: TestAttackProxyEnvironment")
-	assert.EqualValues(t, 1, proxy.requests.Load(), "the control alone asked the proxy")
+	assert.EqualValues(t, 1, proxy.requests.Load(), "only the control asked the proxy")
 }
 
 func requestBehindProxy(t *testing.T) {

@@ -28,7 +28,7 @@ type endpoint struct {
 	port   int
 }
 
-// everyPort stands for all ports of a scheme, in a denial and in a manifest's request.
+// everyPort means all ports of a scheme, in a denial and in a manifest's request.
 const everyPort = 0
 
 func (e endpoint) covers(other endpoint) bool {

@@ -167,7 +167,7 @@ func Distinct(files []string) []string {
 	})
 }
 
-// IsMissing reports whether there is no file or folder at a path.
+// IsMissing reports whether no file or folder exists at a path.
 func IsMissing(path string) bool {
 	_, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist)

@@ -80,11 +80,11 @@ func newGenerator(seed, attempt uint64) *generator {
 // chance is true with a probability in percent.
 func (g *generator) chance(percent int) bool { return g.r.IntN(100) < percent }
 
-// few returns a number up to most, preferring small ones.
-func (g *generator) few(most int) int {
-	n := g.r.IntN(most + 1)
+// few returns a number up to limit, preferring small ones.
+func (g *generator) few(limit int) int {
+	n := g.r.IntN(limit + 1)
 	if g.small || g.chance(40) {
-		n = min(n, g.r.IntN(most+1))
+		n = min(n, g.r.IntN(limit+1))
 	}
 	return n
 }
@@ -93,8 +93,8 @@ func oneOf[T any](g *generator, all ...T) T { return all[g.r.IntN(len(all))] }
 
 func (g *generator) anyType() Type { return oneOf(g, I32, I32, I32, I64, I64, F64) }
 
-func (g *generator) anyTypes(most int) []Type {
-	types := make([]Type, g.few(most))
+func (g *generator) anyTypes(limit int) []Type {
+	types := make([]Type, g.few(limit))
 	for n := range types {
 		types[n] = g.anyType()
 	}

@@ -408,9 +408,9 @@ func (m *machine) at(n *Node, size int) []byte {
 }
 
 // grow charges for growing something, pushes its old size or -1, and reports whether it may grow.
-func (m *machine) grow(size, by, most int) bool {
+func (m *machine) grow(size, by, limit int) bool {
 	m.charge(growCost - 1)
-	if size+by > most {
+	if size+by > limit {
 		m.push(math.MaxUint32)
 		return false
 	}

@@ -90,7 +90,8 @@ func TestWhatWasCutIsKeptInWhole(t *testing.T) {
 	assert.Equal(t, "<ok>", uncut.Result().Output)
 }
 
-// TestOf: a tenant's records, whatever others there are. Those of others are read once, and damaged ones are left out.
+// TestOf: Of returns a tenant's records, whatever others exist. Those of other tenants are read once, and damaged ones
+// are left out.
 func TestOf(t *testing.T) {
 	folder := In(t.TempDir())
 	of := func(n int, tenant string) Entry {
@@ -165,7 +166,7 @@ func TestRoomIsMadeAsCallsEnd(t *testing.T) {
 }
 
 // A tenant makes many calls, or calls with long results, so that another's records are removed. The control is a call
-// of the tenant itself, whose record is removed.
+// of the first tenant, whose record is removed.
 func TestAttackRecordsOfOthers(t *testing.T) {
 	for name, flood := range map[string]struct {
 		Entry

@@ -38,7 +38,7 @@ func TestValidationsLookAtTheirContextOften(t *testing.T) {
 				if longest < 40*time.Millisecond {
 					return
 				}
-				require.Less(t, attempt, 5, "it went on for %s", longest)
+				require.Less(t, attempt, 5, "it continued for %s", longest)
 			}
 		})
 	}

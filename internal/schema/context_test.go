@@ -90,9 +90,9 @@ func TestValidationsEndWithTheirContext(t *testing.T) {
 			for part := range parts {
 				ctx := newEnding(t, whole.looks*part/parts)
 				require.ErrorIs(t, compiled.Validate(ctx, []byte(c.value)), context.DeadlineExceeded)
-				assert.Equal(t, ctx.after+1, ctx.looks, "it went on")
+				assert.Equal(t, ctx.after+1, ctx.looks, "it continued")
 			}
-			assert.Equal(t, err == nil, compiled.Validate(t.Context(), []byte(c.value)) == nil, "what ended leaves nothing behind")
+			assert.Equal(t, err == nil, compiled.Validate(t.Context(), []byte(c.value)) == nil, "an ended validation leaves no state")
 		})
 	}
 }

@@ -63,7 +63,7 @@ func FuzzValidate(f *testing.F) {
 		}
 		first := compiled.Validate(t.Context(), value)
 		second := compiled.Validate(t.Context(), value)
-		require.Equal(t, first == nil, second == nil, "a validation leaves nothing behind")
+		require.Equal(t, first == nil, second == nil, "a validation leaves no state")
 		doc, err := jsontext.Parse(string(value), jsontext.Limits{Values: 1 << 20})
 		if err == nil && utf8.Valid(value) {
 			_, err := compiled.FindIntegers(t.Context(), written{string(value), doc})

@@ -32,7 +32,7 @@ type startable struct {
 	input    func(random *rand.Rand) string
 }
 
-// startables are the programs whose calls resume where they first read. The others of the catalogue read
+// startables are the programs whose calls resume where they first read. The other programs of the catalogue read
 // nothing, or open a file that their command line names.
 var startables = map[string]startable{
 	"comrak":  {args: []string{"--gfm"}, snapshot: "start", input: markdown},
@@ -251,9 +251,9 @@ func word(random *rand.Rand) string {
 }
 
 // some joins up to a few texts.
-func some(random *rand.Rand, most int, between string, one func() string) string {
+func some(random *rand.Rand, limit int, between string, one func() string) string {
 	var parts []string
-	for range random.IntN(most + 1) {
+	for range random.IntN(limit + 1) {
 		parts = append(parts, one())
 	}
 	return strings.Join(parts, between)

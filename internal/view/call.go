@@ -33,7 +33,7 @@ type made struct {
 	CallID        string  `json:"call_id"`
 	Name          string  `json:"name"`
 	Outcome       string  `json:"outcome"`        // "success", or the kind of the failure
-	ExecutionTime float64 `json:"execution_time"` // in seconds, like the others: all but the time in the queue
+	ExecutionTime float64 `json:"execution_time"` // in seconds, like the other times: all but the time in the queue
 	WallTime      float64 `json:"wall_time"`      // in the tool
 	QueueTime     float64 `json:"queue_time"`
 	CompileTime   float64 `json:"compile_time"`
