@@ -80,7 +80,7 @@ func Read(root *os.Root, name string, limit int64) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// ReadStart returns the first bytes of a regular file, at most so many.
+// ReadStart returns the first bytes of a regular file, at most limit.
 func ReadStart(root *os.Root, name string, limit int64) ([]byte, error) {
 	file, _, err := hostfile.OpenIn(root, name, hostfile.NoFollow)
 	if errors.Is(err, hostfile.ErrIrregular) {
