@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// The readers write the JSON Schemas: given a node with a schema in place of a value, each notes there what it
-// accepts. The files below add what only people and editors need, by the path of the value: descriptions, defaults,
-// examples, and rules between keys. In a path, [] is any element of a list, and * any key that authors choose.
+// The readers write the JSON Schemas: given a node with a schema in place of a value, each notes in it the accepted
+// values. The files below add keywords that only people and editors need, by the path of the value: descriptions,
+// defaults, examples, and rules between keys. In a path, [] is any element of a list, and * any key that authors
+// choose.
 
 //go:embed manifest.about.json
 var manifestAbout []byte
@@ -26,7 +27,7 @@ func JSONSchema() []byte { return manifestSchema().text() }
 // PolicyJSONSchema returns a JSON Schema (draft 2020-12) of policies, as [JSONSchema] does for manifests.
 func PolicyJSONSchema() []byte { return policySchema().text() }
 
-// schemaSource has the parts of a JSON Schema: the schema that a reader noted, and the texts about its keys.
+// schemaSource has the parts of a JSON Schema: the schema that a reader noted, and the additions of a file.
 type schemaSource struct{ noted, about *node }
 
 func manifestSchema() *schemaSource {
@@ -55,8 +56,8 @@ func (s *schemaSource) text() []byte {
 // maxSchemaLine is the maximum length of a line of a schema.
 const maxSchemaLine = 160
 
-// described returns a schema with the texts about it and about the schemas in it. A text overrides a keyword that the
-// reader noted. Used texts are removed from texts.
+// described returns a schema with the additions for it and for the schemas in it. They override keywords that the
+// reader noted, and are removed from texts.
 func (n *node) described(path string, texts *node) *node {
 	all := objectOf()
 	about := texts.take(path)

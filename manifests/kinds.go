@@ -19,7 +19,7 @@ var kinds = sync.OnceValue(func() []kind {
 		languageModel()}
 })
 
-// Permissions is what a tool requests. It is an upper limit and grants nothing.
+// Permissions are the requests of a tool. They are an upper limit and grant nothing.
 type Permissions struct {
 	Files   []FilePermission
 	Network []NetworkPermission
@@ -145,7 +145,7 @@ func grants[G any, P interface {
 // Binding says where a grant is written, and to which module it is restricted.
 type Binding = permission.Binding
 
-// Element is one element of what an operator grants or denies, of any kind.
+// Element is one element of an operator's grants or denials, of any kind.
 type Element struct {
 	Binding // of a denial, Origin only
 	Kind    permission.Kind

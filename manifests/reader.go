@@ -311,7 +311,7 @@ func (r *reader) bytes(minimum, maximum Bytes) parser[Bytes] {
 	return quantity(r, "bytes", "a size", fix, minimum, maximum, ParseBytes, textNode, numberNode)
 }
 
-// duration reads a duration from minimum to maximum. What else may be written is added to the fix.
+// duration reads a duration from minimum to maximum. The others are further allowed values, for the fix.
 func (r *reader) duration(minimum, maximum time.Duration, others ...string) parser[time.Duration] {
 	fix := fmt.Sprintf("write a duration from %s to %s, such as 10s, 1m30s or 1.5s", brief(minimum), brief(maximum))
 	fix = strings.Join(append([]string{fix}, others...), ", or ")

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// record is what an [Index] remembers of a manifest: all but its file.
+// record is a manifest in an [Index]: all of it except its file.
 type record struct {
 	Manifest Manifest
 	// Lines are the lines of the keys that are looked up when a tool is opened.

@@ -24,13 +24,13 @@ type tracker struct {
 	directory os.FileInfo // identity; immutable
 	holders   int         // guarded by Store.mu
 
-	// turn is a lock that is held during every change and every open, so that what was
-	// checked stays true. It is a channel of capacity 1 so that a context can end the wait.
+	// turn is a lock that is held during every change and every open, so that checks stay valid. It is a channel of
+	// capacity 1 so that a context can end the wait.
 	turn chan struct{}
 	// lock excludes other stores during every change. The holder of the turn uses it.
 	lock directoryLock
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following fields
 	bytes manifests.Bytes
 	files int
 	// measured reports whether bytes and files are valid. They are exact unless partial is

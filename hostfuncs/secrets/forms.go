@@ -60,7 +60,7 @@ func (f *form) add(shown, value string) {
 // hexadecimal: two characters for each byte, and the separators between them.
 func longestForm(length int) int { return 2 * length * (1 + maxBetween) }
 
-// gap marks in a window what cannot be part of a value. No value contains it.
+// gap marks a part of a window that cannot be part of a value. No value contains it.
 const gap = 0
 
 // window is the part of a text that has been read and is being searched.

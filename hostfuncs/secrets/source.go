@@ -31,7 +31,7 @@ type sources struct {
 	ages   map[ageFile]map[string]string
 }
 
-// reading is what a source holds for a grant: a value, or the reason why there is none.
+// reading is the result of reading a source for a grant: a value, or the reason why there is none.
 type reading struct {
 	value   string
 	missing string

@@ -20,7 +20,7 @@ const (
 	CaissonPlugin Scheme = "caisson-plugin"
 )
 
-// Report is what one run measured. Its lists are never nil.
+// Report has the measurements of one run. Its lists are never nil.
 type Report struct {
 	Machine  Machine    `json:"machine"`
 	Rows     []Row      `json:"rows"`
@@ -43,14 +43,14 @@ type Machine struct {
 	Go         string `json:"go"`
 }
 
-// Row is one scheme running one guest with so many callers at a time.
+// Row is one scheme running one guest with a number of callers at a time.
 type Row struct {
 	Guest guests.Language `json:"guest"`
 	// Payload is the length of the input, in bytes.
 	Payload int    `json:"payload"`
 	Scheme  Scheme `json:"scheme"`
 	Callers int    `json:"callers"`
-	// P50 and P99 are what one call takes, as its caller sees it.
+	// P50 and P99 are the latency of a call, as its caller sees it.
 	P50 float64 `json:"p50_us"`
 	P99 float64 `json:"p99_us"`
 	// CallsPerSecond is of all callers together.
@@ -100,14 +100,14 @@ var pluginBars = map[guests.Language]pluginBar{
 	guests.Go:   {fresh: 1.0 / 13, reused: 5},
 }
 
-// Executor is what executor, registry and the check of the arguments add to a call.
+// Executor is the time that executor, registry and the check of the arguments add to a call.
 type Executor struct {
 	Call    ExecutorCall `json:"call"`
 	Payload int          `json:"payload"` // bytes
 	P50     float64      `json:"p50_us"`
 }
 
-// ExecutorCall is what becomes of a call.
+// ExecutorCall is a way in which the executor answers a call.
 type ExecutorCall string
 
 // The calls that are measured.
@@ -117,12 +117,12 @@ const (
 	ExecutorNested ExecutorCall = "nested" // it makes another call, which is run; both together
 )
 
-// Script is one way to run a line of code in a language of scripts, with so many callers at a time.
+// Script is one way to run a line of code in a language of scripts, with a number of callers at a time.
 type Script struct {
 	Language modules.Language `json:"language"`
 	Scheme   ScriptScheme     `json:"scheme"`
 	Callers  int              `json:"callers"`
-	// P50 and P99 are what one call takes, as its caller sees it.
+	// P50 and P99 are the latency of a call, as its caller sees it.
 	P50 float64 `json:"p50_us"`
 	P99 float64 `json:"p99_us"`
 	// CallsPerSecond is of all callers together.
@@ -162,7 +162,7 @@ func scriptRatios(rows []Script) {
 	}
 }
 
-// LeftOut is what could not be measured here.
+// LeftOut is a measurement that was not possible here.
 type LeftOut struct {
 	What   string `json:"what"`
 	Reason string `json:"reason"`

@@ -41,7 +41,7 @@ type scriptLanguage struct {
 	execute string   // the tool that comes with Caisson and runs code
 }
 
-// scriptPrints is what the measured code prints.
+// scriptPrints is the output of the measured code.
 const scriptPrints = "2\n"
 
 func scriptLanguages() []scriptLanguage {
@@ -126,7 +126,7 @@ type scriptWay struct {
 	prints string
 }
 
-// scriptAnswer is what one call did.
+// scriptAnswer is the result of one call.
 type scriptAnswer struct {
 	printed string
 	fuel    int64 // zero for a native process
@@ -296,7 +296,7 @@ func scriptArguments(code string) (string, error) {
 	return string(arguments), err
 }
 
-// answerBy returns what a script says was printed.
+// answerBy returns the output that a script reports.
 func answerBy(result tool.Result, usage tool.Usage) (scriptAnswer, error) {
 	if !result.Success {
 		return scriptAnswer{}, errors.New(result.Error)

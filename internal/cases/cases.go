@@ -20,8 +20,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Run runs one test of a tool and returns in what its result differs from what the test expects. Dir
-// is an empty directory for the files.
+// Run runs one test of a tool and returns the differences between its result and the expected one. Dir is an empty
+// directory for the files.
 func Run(ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test manifests.Test, dir string) error {
 	w, err := Open(ctx, rt, m, test, dir)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// stops returns warnings about what keeps tools from being called under a policy. It loads them, which
-// runs nothing.
+// stops returns warnings about the reasons that keep tools from being called under a policy. It loads them, which runs
+// nothing.
 func (c *checker) stops(
 	ctx context.Context, file string, policy *manifests.Policy, checked []*manifests.Manifest,
 ) []manifests.Problem {

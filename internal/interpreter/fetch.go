@@ -129,9 +129,9 @@ func (r runner) in(ctx context.Context, dir string, environment []string, args .
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	const most = 2000 // bytes of the output, whose end says what went wrong
-	if output = bytes.TrimSpace(output); len(output) > most {
-		output = append([]byte("… "), output[len(output)-most:]...)
+	const limit = 2000 // bytes of the output, whose end says what went wrong
+	if output = bytes.TrimSpace(output); len(output) > limit {
+		output = append([]byte("… "), output[len(output)-limit:]...)
 	}
 	if len(output) == 0 {
 		return fmt.Errorf("%s: %w", shown, err)

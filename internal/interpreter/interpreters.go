@@ -38,7 +38,7 @@ type Error struct {
 	Err  error  // the cause, or nil
 }
 
-// Error returns what failed, and why.
+// Error returns the operation, the interpreter and the reasons.
 func (e *Error) Error() string {
 	text := e.Op + " " + e.Name
 	for _, err := range []error{e.Kind, e.Err} {

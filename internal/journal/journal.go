@@ -29,8 +29,8 @@ type Journal struct {
 	receipts []receipt
 }
 
-// receipt is a denial. The suggestion of what would allow it is computed when Denials is called,
-// since a guest can be denied many times a millisecond.
+// receipt is a denial. The suggested rules that would allow it are computed when Denials is called, since a guest can
+// be denied many times a millisecond.
 type receipt struct {
 	denial tool.Denial
 	allow  func() tool.Allow // nil: denial.Allow is used

@@ -88,7 +88,7 @@ func (w *writer) resolve(s jsontext.Value) jsontext.Value {
 	return s
 }
 
-// kind returns what values a schema allows, in words.
+// kind describes the values that a schema allows.
 func (w *writer) kind(s jsontext.Value) string {
 	s = w.resolve(s)
 	if title := s.Get("title"); title.Kind() != 0 {

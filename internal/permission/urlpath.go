@@ -82,7 +82,7 @@ func (p RequestPath) String() string { return p.text }
 // one by cleaning it, decoding it again or removing parameters from its segments.
 func (p RequestPath) IsAmbiguous() bool { return p.ambiguous }
 
-// escape matches what could be decoded again.
+// escape matches text that could be decoded again.
 var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
 
 func isAmbiguous(decoded, escaped string) bool {

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/internal/guests"
 )
 
-// Language is what a plug-in is written in, and for what target it is compiled if there are several.
+// Language is the programming language of a plug-in, with the target if there are several.
 type Language string
 
 // The languages.

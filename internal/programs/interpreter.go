@@ -11,10 +11,10 @@ import (
 
 // Outcome is the result of a run.
 type Outcome struct {
-	// Fuel is what the call of the entry used. It includes the start function, unless another
-	// function is called in between.
+	// Fuel is the fuel that the call of the entry used. It includes the start function, unless another function is called
+	// in between.
 	Fuel int64
-	// Observed is what the host observed during the same.
+	// Observed has the host's observations during that call.
 	Observed Observer
 	// Endless is set if the program entered a loop that never terminates.
 	Endless bool
@@ -39,7 +39,7 @@ func (p *Program) Run(limit int64) (Outcome, error) {
 	return Outcome{r.fuel - begun, r.observed, r.endless}, err
 }
 
-// Trace says how far the modules of a program have come when it has executed so much.
+// Trace has the progress of a program's modules, up to a number of executed units.
 type Trace struct {
 	// Steps lists, for each module by its name, how many units were executed when the progress of
 	// the module reached 1, 2, and so on. The program itself has the name "".
@@ -120,7 +120,7 @@ func (p *Program) exported(name string) int {
 // nothing is the null reference.
 const nothing = -1
 
-// run is what the modules of a program share.
+// run is the state that the modules of a program share.
 type run struct {
 	fuel, limit int64
 	observed    Observer

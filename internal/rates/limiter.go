@@ -31,7 +31,7 @@ func (e *Error) Error() string {
 type Limit struct {
 	Of        string  // the limited things, for errors
 	PerSecond float64 // how fast a bucket refills
-	Burst     int     // what a bucket holds
+	Burst     int     // the capacity of a bucket
 	// Keys bounds the keys that are kept, if it is not zero. A flood of other keys can then evict one, which starts with a
 	// full bucket again.
 	Keys int

@@ -33,7 +33,7 @@ func patternCheck(want jsontext.Value, p pattern) check {
 	return check{"pattern", want, String, func(m *meter, v jsontext.Value) bool { return m.matches(p, m.text(v)) }}
 }
 
-// text returns what a string says, and pays for it.
+// text returns the content of a string, and pays for it.
 func (m *meter) text(v jsontext.Value) string {
 	size := len(v.Text())
 	if strings.IndexByte(v.Text(), '\\') >= 0 {

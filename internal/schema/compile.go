@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Bounds on what a schema may hold.
+// Bounds on the content of a schema.
 const (
 	// MaxSubschemas is the maximum number of schemas inside one, itself included.
 	MaxSubschemas = 2048

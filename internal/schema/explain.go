@@ -40,7 +40,7 @@ func explain(ctx context.Context, root *Node, v jsontext.Value) error {
 	return violationError(violations...)
 }
 
-// report takes what does not fit at one place of a value. A nil one takes nothing.
+// report collects the violations at one place of a value. A nil one collects nothing.
 type report struct {
 	found  *[]finding
 	parent *report

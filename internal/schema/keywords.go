@@ -62,7 +62,7 @@ func (d draft) knows(keyword string) bool {
 	return true
 }
 
-// keywordKind is what a keyword holds.
+// keywordKind is the kind of a keyword's value.
 type keywordKind int
 
 const (

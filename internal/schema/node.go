@@ -79,7 +79,7 @@ var typesNamed = map[string]Types{
 // typeNames are the types that a schema can name.
 const typeNames = "string, number, integer, boolean, object, array, null"
 
-// typeName returns what a message calls the type of a value.
+// typeName returns the name of a value's type for messages.
 func typeName(v jsontext.Value) string {
 	switch v.Kind() {
 	case jsontext.Null:

@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Call is what "caisson explain" prints of a call.
+// Call is the output of "caisson explain".
 type Call struct {
 	Time        time.Time       `json:"time"`
 	Source      string          `json:"source"`

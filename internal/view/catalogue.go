@@ -11,7 +11,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Catalogue is what "caisson list" prints.
+// Catalogue is the output of "caisson list".
 type Catalogue struct {
 	registry.Catalogue
 	// Problems say which manifests are broken, and which sources are not loaded.

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Module is what "caisson inspect" prints of a module without a manifest.
+// Module is the output of "caisson inspect" for a module without a manifest.
 type Module struct {
 	File       string   `json:"file"`
 	Kind       string   `json:"kind"`      // command, plugin, reactor or library
@@ -220,7 +220,7 @@ var (
 	wordsYAML = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 )
 
-// quotedYAML quotes a text where YAML needs it. What would deceive a reader is escaped.
+// quotedYAML quotes a text where YAML needs it. Characters that would deceive a reader are escaped.
 func quotedYAML(text string) string {
 	if plainYAML.MatchString(text) && !slices.Contains(wordsYAML, strings.ToLower(text)) {
 		return text

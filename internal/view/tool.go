@@ -12,7 +12,7 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// Tool is what "caisson inspect" prints of a tool.
+// Tool is the output of "caisson inspect" for a tool.
 type Tool struct {
 	registry.Listing
 	Format     json.RawMessage `json:"format,omitempty"` // of a custom tool's text, if the manifest has one

@@ -10,7 +10,7 @@ import (
 	"fmt"
 )
 
-// Language is what a guest is written in.
+// Language is the programming language of a guest.
 type Language string
 
 // The languages. GoWarm is Go whose command answers a sample before it reads its

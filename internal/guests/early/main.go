@@ -27,7 +27,7 @@ func main() {
 	fmt.Printf("%s %s", text, input)
 }
 
-// before returns what came of doing what the argument says.
+// before performs the action that the argument names, and returns its result.
 func before(what string) (string, error) {
 	switch what {
 	case "file":
