@@ -551,7 +551,7 @@ var guardFaults = []guardFault{
 		edits: in("native/run.go", "inWords(err)}", "err}")},
 
 	{name: "files are read whatever their size", pkg: "internal/batches", attack: "TestAttackLargeFile",
-		edits: in("internal/folder/folder.go", "if info.Size() > most {", "if info.Size() > most && false {")},
+		edits: in("internal/folder/folder.go", "if info.Size() > limit {", "if info.Size() > limit && false {")},
 	{name: "a connection is kept for any request", pkg: "server", attack: "TestAttackConnectionsWithoutToken",
 		edits: in("server/connections.go", "if !one.running && (found == nil", "if !one.running && !one.handled.Load() && (found == nil")},
 	{name: "refusals may stall", pkg: "server", attack: "TestAttackRefusalsThatStall",

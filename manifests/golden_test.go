@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestGolden parses every manifest in testdata and compares what is reported with the
-// .golden file beside it: nothing for those in valid.
+// TestGolden parses every manifest in testdata and compares the reported problems with the .golden file next to it.
+// Those in valid have none.
 func TestGolden(t *testing.T) {
 	testGolden(t, "testdata/*/*.*", func(file string, source []byte) error {
 		_, err := manifests.Parse(file, source)

@@ -19,19 +19,19 @@ const MaxIndexBytes = 16 << 20
 // ErrIndex is wrapped by the error of [Manifest.Confirm] for a manifest that an [Index] restored wrongly.
 var ErrIndex = errors.New("the index of manifests is wrong")
 
-// Index remembers manifests that were valid by the digest of what they were read from, so that the
-// next process need not parse them again. It is safe for concurrent use.
+// Index remembers valid manifests by the digest of their source, so that the next process need not parse them again. It
+// is safe for concurrent use.
 //
 // An index is never out of date, because the file of a manifest is read each time. Broken manifests are not remembered.
-// A manifest that the index restores is equal to the parsed one as far as the index is right: an index that somebody
-// else has written can say anything. Parse the manifests whose tools are called, with [Manifest.Confirm].
+// A manifest that the index restores is equal to the parsed one only if the index is right: a forged index can say
+// anything. Parse the manifests whose tools are called, with [Manifest.Confirm].
 type Index struct {
 	version string
 	stored  map[string]string // records from the text, by key
 
 	mu     sync.Mutex
 	used   map[string]string // records of the manifests that were loaded, by key
-	parsed int               // how many manifests were parsed
+	parsed int               // number of manifests that were parsed
 }
 
 // indexFormat is the version of the format of an index and of the meaning of its records.
@@ -88,7 +88,7 @@ func (x *Index) use(key, record string, parsed int) {
 	}
 }
 
-// keyOf returns the key of a manifest: the digest of all that decides what it says.
+// keyOf returns the key of a manifest: the digest of its format and its source.
 func keyOf(path string, source []byte) string {
 	hash := sha256.New()
 	if isJSON(path) {
@@ -103,7 +103,8 @@ func keyOf(path string, source []byte) string {
 func isJSON(path string) bool { return strings.EqualFold(filepath.Ext(path), ".json") }
 
 // Text returns the text of the index, to be stored, or nil if storing it is unnecessary: the index started with all the
-// manifests that were loaded, as far as they fit. Others that it started with follow them.
+// manifests that were loaded, as far as they fit. The manifests that were loaded come first, then the others of the
+// stored index.
 func (x *Index) Text() []byte {
 	x.mu.Lock()
 	defer x.mu.Unlock()

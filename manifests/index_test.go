@@ -219,7 +219,7 @@ func TestIndexParsesWhatIsNew(t *testing.T) {
 	require.ErrorIs(t, err, ErrInvalid)
 }
 
-// TestIndexForgetsNothingBroken: what is wrong with a manifest is found each time.
+// TestIndexForgetsNothingBroken: the problems of a broken manifest are reported each time.
 func TestIndexForgetsNothingBroken(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "tool.yaml")
 	require.NoError(t, os.WriteFile(broken, fmt.Appendf(nil, fewKeys+"nonsense: true\n", 1, 1), 0o600))
@@ -298,7 +298,7 @@ func TestAttackForgedRecord(t *testing.T) {
 				require.ErrorIs(t, forged.Confirm(), ErrIndex)
 			}
 			if name == "no schema" {
-				require.Error(t, forged.Parameters.Validate(t.Context(), []byte(`{}`)), "nothing fits what is no schema")
+				require.Error(t, forged.Parameters.Validate(t.Context(), []byte(`{}`)), "nothing fits an invalid schema")
 			}
 		})
 	}
@@ -318,8 +318,8 @@ func TestIndexIsBounded(t *testing.T) {
 	assert.Greater(t, len(text), MaxIndexBytes/2)
 	again := NewIndex("v1", text)
 	loaded(t, again, file)
-	assert.Zero(t, again.parsed, "what is used stays")
-	assert.Len(t, again.stored, 2, "of the others, what fits")
+	assert.Zero(t, again.parsed, "a used record stays")
+	assert.Len(t, again.stored, 2, "and as many other records as fit")
 
 	assert.Empty(t, NewIndex("v1", append(text, make([]byte, MaxIndexBytes)...)).stored)
 	full := NewIndex("v1", nil)
@@ -345,7 +345,7 @@ func TestIndexIsConcurrent(t *testing.T) {
 	}
 }
 
-// FuzzIndex: no text of an index makes anything fail, and what it says wrongly is found out.
+// FuzzIndex: loading succeeds with any text of an index, and Confirm detects a wrong name.
 func FuzzIndex(f *testing.F) {
 	file := manyManifests(f, 1)[0]
 	x := NewIndex("v1", nil)
@@ -389,7 +389,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// FuzzParseAndRestore: what is parsed is what is restored.
+// FuzzParseAndRestore: the restored manifest equals the parsed one.
 func FuzzParseAndRestore(f *testing.F) {
 	for _, path := range validManifests(f) {
 		source, err := os.ReadFile(path)

@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/internal/mistake"
 )
 
-// maxJSONDepth is how deep the standard library reads JSON. What is deeper than a document may
-// be is reported by its place.
+// maxJSONDepth is the maximum depth of JSON in the standard library. Values that are deeper than a document allows are
+// reported with their position.
 const maxJSONDepth = 10_000
 
 // json reads a JSON document into a tree, or returns nil.
@@ -120,7 +120,7 @@ func (t *jsonTree) object(n *node, v jsontext.Value, path string, depth int) err
 	return nil
 }
 
-// place returns where a value starts, which is behind the values before.
+// place returns where a value starts, which is after all values that were placed before.
 func (t *jsonTree) place(v jsontext.Value) position {
 	offset, _ := v.Span()
 	passed := t.source[t.offset:offset]

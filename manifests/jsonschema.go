@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// The readers write the JSON Schemas: given a node with a schema in place of a value, each notes there what it
-// accepts. The files below add what only people and editors need, by the path of the value: descriptions, defaults,
-// examples, and rules between keys. In a path, [] is any element of a list, and * any key that authors choose.
+// The readers write the JSON Schemas: given a node with a schema in place of a value, each notes in it the accepted
+// values. The files below add keywords that only people and editors need, by the path of the value: descriptions,
+// defaults, examples, and rules between keys. In a path, [] is any element of a list, and * any key that authors
+// choose.
 
 //go:embed manifest.about.json
 var manifestAbout []byte
@@ -26,7 +27,7 @@ func JSONSchema() []byte { return manifestSchema().text() }
 // PolicyJSONSchema returns a JSON Schema (draft 2020-12) of policies, as [JSONSchema] does for manifests.
 func PolicyJSONSchema() []byte { return policySchema().text() }
 
-// schemaSource is what a JSON Schema is made of: what a reader noted, and what is said about it.
+// schemaSource has the parts of a JSON Schema: the schema that a reader noted, and the additions of a file.
 type schemaSource struct{ noted, about *node }
 
 func manifestSchema() *schemaSource {
@@ -55,8 +56,8 @@ func (s *schemaSource) text() []byte {
 // maxSchemaLine is the maximum length of a line of a schema.
 const maxSchemaLine = 160
 
-// described returns a schema with what the texts say of it and of the schemas in it. What they say counts more than
-// what the reader noted. They use up the texts.
+// described returns a schema with the additions for it and for the schemas in it. They override keywords that the
+// reader noted, and are removed from texts.
 func (n *node) described(path string, texts *node) *node {
 	all := objectOf()
 	about := texts.take(path)
@@ -125,19 +126,19 @@ func (n *node) note(keyword string, value *node) bool {
 	return true
 }
 
-func (n *node) noteBytes(least, most int) {
-	if least > 0 {
-		n.note("minLength", intOf(least))
+func (n *node) noteBytes(minimum, maximum int) {
+	if minimum > 0 {
+		n.note("minLength", intOf(minimum))
 	}
-	n.note("maxLength", intOf(most))
+	n.note("maxLength", intOf(maximum))
 	n.note("$comment", textOf("in bytes"))
 }
 
-func (n *node) noteRange(least, most int64) {
+func (n *node) noteRange(minimum, maximum int64) {
 	n.note("type", textOf("integer"))
-	n.note("minimum", intOf(least))
-	if most < math.MaxInt64 {
-		n.note("maximum", intOf(most))
+	n.note("minimum", intOf(minimum))
+	if maximum < math.MaxInt64 {
+		n.note("maximum", intOf(maximum))
 	}
 }
 
@@ -186,13 +187,13 @@ func (n *node) noteOneOf(keys []string) {
 }
 
 // noteMembers notes an object whose keys are chosen by the author.
-func (n *node) noteMembers(most int, read func(m member)) {
+func (n *node) noteMembers(limit int, read func(m member)) {
 	if n.schema == nil {
 		return
 	}
 	value := objectOf()
 	read(member{key: "*", value: &node{schema: value}})
-	n.note("maxProperties", intOf(most))
+	n.note("maxProperties", intOf(limit))
 	if names := value.take("propertyNames"); len(names.members) > 0 {
 		n.note("propertyNames", names)
 	}
@@ -201,13 +202,13 @@ func (n *node) noteMembers(most int, read func(m member)) {
 	}
 }
 
-func (n *node) noteElements(most int, read func(n *node)) {
+func (n *node) noteElements(limit int, read func(n *node)) {
 	if n.schema == nil {
 		return
 	}
 	element := objectOf()
 	read(&node{schema: element})
-	n.note("maxItems", intOf(most))
+	n.note("maxItems", intOf(limit))
 	n.note("items", element)
 }
 

@@ -19,7 +19,7 @@ var kinds = sync.OnceValue(func() []kind {
 		languageModel()}
 })
 
-// Permissions is what a tool requests. It is an upper limit and grants nothing.
+// Permissions are the requests of a tool. They are an upper limit and grant nothing.
 type Permissions struct {
 	Files   []FilePermission
 	Network []NetworkPermission
@@ -145,17 +145,17 @@ func grants[G any, P interface {
 // Binding says where a grant is written, and to which module it is restricted.
 type Binding = permission.Binding
 
-// Element is one element of what an operator grants or denies, of any kind.
+// Element is one element of an operator's grants or denials, of any kind.
 type Element struct {
 	Binding // of a denial, Origin only
 	Kind    permission.Kind
 	// Key is its place in the grant, such as "files[0]". It is empty for a denial.
 	Key string
-	// About describes for people what it covers, such as "the directory /project". Fix says what to
-	// write if no manifest requests that. Both are empty for calls of a tool, which Tool names.
+	// About describes the covered resource for people, such as "the directory /project". Fix says what to write if no
+	// manifest requests it. Both are empty for calls of a tool, which Tool names.
 	About, Fix, Tool string
 
-	name      string // for kinds that are a plain name; empty for others
+	name      string // for kinds that are a plain name; else empty
 	asked     func(*Manifest) bool
 	canonical func() (any, error)
 }
@@ -175,7 +175,7 @@ func (e Element) Canonical() (string, error) {
 	return fmt.Sprintf("%s %s", e.Kind, text), err
 }
 
-// Elements returns what is granted, by kind in the table's order.
+// Elements returns the elements of the grants, by kind in the table's order.
 func (g Grants) Elements() []Element {
 	var all []Element
 	for _, k := range kinds() {
@@ -194,7 +194,7 @@ func (k kind) elements(g Grants) []Element {
 	return elements
 }
 
-// Element returns what is denied. For the zero value, the element covers nothing.
+// Element returns the denied element. For the zero value, it covers nothing.
 func (d Deny) Element() Element {
 	for _, k := range kinds() {
 		if k.takes == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/internal/permission"
 )
 
-// TestKindsAreWhole: what can be granted can be denied, and each kind has a name of its own.
+// TestKindsAreWhole: each kind that can be granted can be denied, and no two have the same name.
 func TestKindsAreWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range kinds() {

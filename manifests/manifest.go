@@ -91,7 +91,7 @@ func (m *Manifest) Problem(path string, kind mistake.Kind, message, fix string) 
 // ParameterAlias is another name for a parameter, such as one that it had before.
 type ParameterAlias struct {
 	Name, Parameter string
-	// Values translate values; others are taken as they are.
+	// Values translate values. Any other value is passed unchanged.
 	Values []AliasValue
 }
 
@@ -117,20 +117,20 @@ type Limits struct {
 
 // Behavior tells the executor how a tool may be scheduled and shown.
 type Behavior struct {
-	// ReadOnly means that a call changes nothing that any call can see. Calls of read-only tools run concurrently, and
-	// an answer may be reused for an identical call. A call of any other tool runs alone and ends that reuse.
+	// ReadOnly means that a call changes nothing that any call can see. Calls of read-only tools run concurrently, and an
+	// answer may be reused for an identical call. A call of any other tool runs exclusively and ends that reuse.
 	ReadOnly    bool
 	Idempotent  bool
 	Destructive bool
-	// Cache is how long the answer to a call of a ReadOnly tool may be reused. Zero means the
-	// executor's default, 5 minutes. [CacheOff] disables reuse.
+	// Cache is the time for which the answer to a call of a ReadOnly tool may be reused. Zero means the executor's
+	// default, 5 minutes. [CacheOff] disables reuse.
 	Cache time.Duration
 	Final bool
 	// Hidden keeps a tool's calls out of streams, and the tool out of lists for people. The model is
 	// offered it all the same.
 	Hidden   bool
 	Snapshot Snapshot
-	// Profile is the parameter that names a profile by which a call is bounded as well; empty for none.
+	// Profile is the parameter that names a profile by which a call is bounded as well; empty if there is none.
 	Profile string
 }
 

@@ -43,7 +43,7 @@ type node struct {
 	repeated []member
 	// reported means that the whole value has been reported and is not examined again.
 	reported bool
-	// schema is set in place of a value if the reader is to note there what it accepts; see [JSONSchema].
+	// schema is set in place of a value if the reader is to note in it the accepted values; see [JSONSchema].
 	schema *node
 }
 
@@ -124,7 +124,7 @@ func (n *node) json() json.RawMessage {
 	return b.Bytes()
 }
 
-// write writes the value with separators between elements and behind keys.
+// write writes the value with separators between elements and after keys.
 func (n *node) write(b *bytes.Buffer, comma, colon string, writeText func(b *bytes.Buffer, text string)) {
 	switch n.kind {
 	case textNode:

@@ -362,8 +362,8 @@ func TestProblemOnTheWire(t *testing.T) {
 	assert.JSONEq(t, `{"file":"tool.yaml","line":5,"column":1,"path":"limit","kind":"unknown_key","message":"unknown key \"limit\"","fix":"did you mean limits?"}`, string(got))
 }
 
-// TestFinalAndDefinitionOnly: whether a result may be shown as it is, and whether a
-// tool is a definition alone, stands in its manifest.
+// TestFinalAndDefinitionOnly: a manifest says whether a result may be shown unchanged, and whether the tool is only a
+// definition.
 func TestFinalAndDefinitionOnly(t *testing.T) {
 	m := parse(t, "behavior: {final: true}\n")
 	assert.True(t, m.Behavior.Final)
@@ -468,7 +468,7 @@ func TestLocalShell(t *testing.T) {
 	assert.Empty(t, m.TextParameter())
 	require.NoError(t, errOf(manifests.Parse("tool.yaml", document(declared, "  required: [command, env]\n"))), "each call that OpenAI's API gives has both")
 	_, err := manifests.Parse("tool.yaml", document(declared[:1], "  required: [command]\n"))
-	require.NoError(t, err, "what is not declared may come all the same")
+	require.NoError(t, err, "a call may also have undeclared arguments")
 
 	for i := range declared {
 		require.ErrorIs(t, errOf(manifests.Parse("tool.yaml", document(slices.Delete(slices.Clone(declared), i, i+1), "  required: [command]\n  additionalProperties: false\n"))), manifests.ErrInvalid, "without %s", declared[i])

@@ -18,8 +18,8 @@ const (
 	AccessReadWrite Access = "read-write"
 )
 
-// FilePermission requests a directory at a guest path, or denies what is at and below the path: all of it, or only
-// writing to it if Access is [AccessReadWrite].
+// FilePermission requests a directory at a guest path, or denies all files at and below the path, or only writing to
+// them if Access is [AccessReadWrite].
 type FilePermission struct {
 	Path   permission.GuestPath
 	Access Access
@@ -50,8 +50,8 @@ type Quota struct {
 	Files int
 }
 
-// DenyDirectory denies what is at and below a guest path, or only writing to it if access is
-// [AccessReadWrite]. Loading a tool fails if the path is invalid.
+// DenyDirectory denies all files at and below a guest path, or only writing to them if access is [AccessReadWrite].
+// Loading a tool fails if the path is invalid.
 func DenyDirectory(path string, access Access) *FilePermission {
 	return &FilePermission{Path: permission.NewGuestPath(path), Access: access}
 }
@@ -173,7 +173,7 @@ func (f FileGrant) element() Element {
 	})
 }
 
-// deniedDirectory returns what is denied: mounts at the path and below it.
+// deniedDirectory returns the element of a denial: mounts at the path and below it.
 func deniedDirectory(d FilePermission) Element {
 	concerns := func(asked permission.GuestPath) bool { return d.Path.Err() != nil || d.Path.Matches(asked.String()) }
 	s := directoryElement(d.Path, concerns, func() (any, error) { return d, nil })

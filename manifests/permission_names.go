@@ -10,12 +10,12 @@ import (
 
 // Each of these kinds names one thing: a context value, an environment variable, a tool, a function.
 
-// NameGrant grants what has a name: it lets the host fill in a context value for tools, or lets tools call another
+// NameGrant grants a named resource: it lets the host fill in a context value for tools, or lets tools call another
 // tool, which runs with its own permissions, or a function of the embedding program.
 type NameGrant struct {
 	Binding
-	// Name of a tool is its exact name; an alias is a different name. Name of a function is behind its namespace and a
-	// dot unless that is extism:host/user.
+	// Name of a tool is its exact name; an alias is a different name. Name of a function follows its namespace and a dot
+	// unless that is extism:host/user.
 	Name string
 }
 
@@ -52,11 +52,11 @@ func asksNames(key string, of func(*Permissions) *[]string, read nameReader) *as
 
 // givesNames returns a giving for a kind of which a grant has a list of names.
 func givesNames(
-	key string, of func(*Grants) *[]NameGrant, most int, read nameReader, about func(name string) Element,
+	key string, of func(*Grants) *[]NameGrant, limit int, read nameReader, about func(name string) Element,
 ) *giving {
 	return grants(key, of, func(r *reader, n *node, at string) []NameGrant {
 		var grants []NameGrant
-		names := distinctOf(r, most, func(n *node, at string) string { return read(r, n, at) })(n, at)
+		names := distinctOf(r, limit, func(n *node, at string) string { return read(r, n, at) })(n, at)
 		for i, name := range names {
 			grants = append(grants, NameGrant{Binding{Origin: r.origin(n.elements[i].at)}, name})
 		}
@@ -75,7 +75,7 @@ func takesName(key string, of func(*Deny) *string, read nameReader, about func(n
 
 func contextValues() kind {
 	return kind{
-		name: "context", // a manifest requests it in a separate list, beside its permissions
+		name: "context", // a manifest requests it in a separate list, next to its permissions
 		gives: givesNames("context", func(g *Grants) *[]NameGrant { return &g.Context },
 			maxContext, (*reader).parameter, contextElement),
 		takes: takesName("context", func(d *Deny) *string { return &d.Context }, (*reader).parameter, contextElement),

@@ -18,15 +18,15 @@ type NetworkPermission struct {
 	// Host is a lower-case name, an IP address, "*." followed by a name, which matches the names
 	// below that name, or "*" for every host.
 	Host string
-	// Ports are those of the requests; empty means the scheme's default port. In a manifest,
-	// [EveryPort] alone requests all.
+	// Ports are those of the requests; empty means the scheme's default port. In a manifest, a single [EveryPort] requests
+	// all.
 	Ports   []int
 	Methods []string
 	Schemes []string
 	Paths   []string
 }
 
-// EveryPort stands for all ports in what a manifest requests: ports: "*". A grant names its ports.
+// EveryPort means all ports in the request of a manifest: ports: "*". A grant names its ports.
 const EveryPort = -1
 
 // NetworkGrant lets tools send requests to matching hosts. The defaults of Methods, Schemes and
@@ -123,7 +123,7 @@ func (r *reader) ports(n *node, at string) []int {
 	return distinctOf(r, maxList, integer(r, 1, 65535))(n, at)
 }
 
-// everyPort is how a manifest writes [EveryPort].
+// everyPort is the spelling of [EveryPort] in a manifest.
 const everyPort = "*"
 
 func (r *reader) requestedPorts(n *node, at string) []int {

@@ -18,8 +18,8 @@ type SecretPermission struct {
 	Host  string
 }
 
-// SecretPlace is the place of a secret in a request. Exactly one of Header, Query and Body is set,
-// except in the zero value, which is no place.
+// SecretPlace is the place of a secret in a request. Exactly one of Header, Query and Body is set, except in the zero
+// value, which names no place.
 type SecretPlace struct {
 	Header string // the name of a header
 	Prefix string // the text before the secret in the header, such as "Bearer "
@@ -37,8 +37,8 @@ type SecretGrant struct {
 	// scheme's default port and https.
 	Ports   []int
 	Schemes []string
-	// Place must equal the place in the manifest. The zero value allows any header, but no query or
-	// body: an API may keep and show what it receives there, so the grant must name that place.
+	// Place must equal the place in the manifest. The zero value allows any header, but no query or body: an API may store
+	// and show values that it receives there, so the grant must name that place.
 	Place SecretPlace
 	// Force allows a value shorter than 16 bytes, which cannot be masked in responses.
 	Force bool

@@ -12,8 +12,8 @@ import (
 // PolicyV1 is the required value of a policy's schema key.
 const PolicyV1 = "caisson-config/v1"
 
-// Policy is what an operator decides about tools, in a file such as caisson.yaml. Get one from
-// [LoadPolicy]. The zero value grants, denies and loads nothing.
+// Policy has an operator's decisions about tools, from a file such as caisson.yaml. Get one from [LoadPolicy]. The zero
+// value grants, denies and loads nothing.
 type Policy struct {
 	// File is the path that was given for the policy.
 	File string

@@ -50,7 +50,7 @@ func FuzzParsePolicy(f *testing.F) {
 	})
 }
 
-// checkPlaces makes sure that problems stand inside the file. YAML knows more line breaks than the one.
+// checkPlaces checks that problems have positions inside the file. YAML knows more line breaks than the one.
 func checkPlaces(t *testing.T, source []byte, err error) {
 	var invalid *manifests.Error
 	require.True(t, errors.As(err, &invalid))
@@ -274,8 +274,7 @@ func noneIf(taken bool) string {
 	return "granted"
 }
 
-// normalise takes from a policy where it stands, and the order in which the keys of its
-// objects stood. It changes the policy.
+// normalise removes from a policy its origins and the order of the keys of its objects. It changes the policy.
 func normalise(p *manifests.Policy) *manifests.Policy {
 	slices.SortFunc(p.Profiles, func(a, b manifests.Profile) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(p.Context, func(a, b manifests.ContextSource) int { return strings.Compare(a.Name, b.Name) })

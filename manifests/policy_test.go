@@ -265,7 +265,7 @@ deny:
   - {tools: ["?"], call: y}
 `)
 	given := p.For("a", "anything")
-	assert.Equal(t, []string{"first", "second", "first"}, contextNames(given), "in the policy's order; what stands twice is for whoever enforces it")
+	assert.Equal(t, []string{"first", "second", "first"}, contextNames(given), "in the policy's order; For does not remove duplicates")
 	assert.Len(t, given.Env, 1)
 	assert.Equal(t, []manifests.NameGrant{{Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Name: "x"}, {Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Name: "y"}}, given.Calls)
 	assert.Len(t, given.Files, 1)
@@ -311,8 +311,8 @@ approve:
 	}
 }
 
-// TestAttackApprovalIsForTheNameAlone: what is approved of by name, or by glob, is no other tool that
-// is called nearly the same. The control is the name itself.
+// TestAttackApprovalIsForTheNameAlone: an approval by name or glob does not apply to a tool with a similar name. The
+// control is the name itself.
 func TestAttackApprovalIsForTheNameAlone(t *testing.T) {
 	for pattern, c := range map[string]struct{ is, others []string }{
 		"file_delete": {[]string{"file_delete"}, []string{"File_delete", "FILE_DELETE", "file-delete", "file_delete2", "xfile_delete", "file_delet", "file_delete\n", "file_delete ", "file_d\u200belete", "\uff46ile_delete"}},
@@ -378,7 +378,7 @@ func TestForPinsEveryElement(t *testing.T) {
 	assert.Equal(t, b, given.Env[0].Binding)
 	assert.Equal(t, b, given.Calls[0].Binding)
 	assert.Equal(t, manifests.Binding{Origin: "elsewhere", SHA256: "9f"}, given.Files[0].Binding)
-	assert.Empty(t, p.Grants[0].Context[0].SHA256, "the policy stays as it is")
+	assert.Empty(t, p.Grants[0].Context[0].SHA256, "the policy is unchanged")
 }
 
 func TestBuiltinProfiles(t *testing.T) {

@@ -15,18 +15,19 @@ import (
 	"github.com/caisson-run/caisson/internal/spelling"
 )
 
-// possibility looks in a schema for objects and values that it describes but lets nobody write. It
-// reports only what is certain, and nothing below not and if, where a mistake changes nothing.
+// possibility finds objects and values that a schema describes but does not allow. It reports only certain mistakes,
+// and none below not and if, where a mistake has no effect.
 type possibility struct {
 	r    *reader
 	root *node
 	path string // of the root
 	// named means that a schema in the root has an $id, from which references in it start. None is followed then.
 	named bool
-	// old means that the schema is of a draft in which nothing beside $ref counts, and which has no dependentRequired.
+	// old means that the schema is of a draft in which $ref disables its sibling keywords, and which has no
+	// dependentRequired.
 	old     bool
 	targets map[string]target // by reference
-	left    int               // how many more schemas and names are looked at
+	left    int               // remaining number of schemas and names to look at
 }
 
 // target is the schema to which references lead, and its path. It is nil if there is none.
@@ -35,11 +36,11 @@ type target struct {
 	path string
 }
 
-// maxDemands is how many schemas and names are looked at for what all closed objects of a schema demand, since many can
-// lead to the same ones.
+// maxDemands is the maximum number of schemas and names that are searched for the demands of all closed objects of a
+// schema, since many can lead to the same ones.
 const maxDemands = 1 << 15
 
-// checkPossible reports what a valid schema describes in vain.
+// checkPossible reports the parts of a valid schema that no value can satisfy.
 func (r *reader) checkPossible(root *node, path string) {
 	p := &possibility{r: r, root: root, path: path, targets: map[string]target{}, left: maxDemands,
 		old: strings.Contains(root.below("$schema").text, "/draft-0")}
@@ -79,7 +80,7 @@ func (n *node) subschemas(path string, visit func(n *node, path string)) {
 	}
 }
 
-// isClosed reports whether a schema allows the properties beside it and no others.
+// isClosed reports whether a schema allows only the properties that it declares.
 func (n *node) isClosed() bool {
 	others := n.get("additionalProperties")
 	return others != nil && others.kind == boolNode && others.text == "false" && n.get("patternProperties") == nil
@@ -214,7 +215,7 @@ func (n *node) names() (count int) {
 
 // bounds reports a lower bound above the upper one.
 func (p *possibility) bounds(n *node, path string) {
-	for _, pair := range [...]struct{ least, most, types, what string }{
+	for _, pair := range [...]struct{ lower, upper, types, what string }{
 		{"minimum", "maximum", "number integer", "number"},
 		{"minimum", "exclusiveMaximum", "number integer", "number"},
 		{"exclusiveMinimum", "maximum", "number integer", "number"},
@@ -223,20 +224,20 @@ func (p *possibility) bounds(n *node, path string) {
 		{"minItems", "maxItems", "array", "list"},
 		{"minProperties", "maxProperties", "object", "object"},
 	} {
-		least, most := n.get(pair.least), n.get(pair.most)
-		if least == nil || most == nil || least.kind != numberNode || most.kind != numberNode ||
+		lower, upper := n.get(pair.lower), n.get(pair.upper)
+		if lower == nil || upper == nil || lower.kind != numberNode || upper.kind != numberNode ||
 			!n.mayBe(strings.Fields(pair.types)) {
 			continue
 		}
 		// Rounding keeps the order, so that the numbers differ if their approximations do.
-		low, lowErr := strconv.ParseFloat(least.text, 64)
-		high, highErr := strconv.ParseFloat(most.text, 64)
-		exclusive := strings.HasPrefix(pair.least, "exclusive") || strings.HasPrefix(pair.most, "exclusive")
-		if cmp.Or(lowErr, highErr) != nil || low < high || low == high && !(exclusive && least.text == most.text) {
+		low, lowErr := strconv.ParseFloat(lower.text, 64)
+		high, highErr := strconv.ParseFloat(upper.text, 64)
+		exclusive := strings.HasPrefix(pair.lower, "exclusive") || strings.HasPrefix(pair.upper, "exclusive")
+		if cmp.Or(lowErr, highErr) != nil || low < high || low == high && !(exclusive && lower.text == upper.text) {
 			continue
 		}
-		p.r.add(least.at, keypath.Key(path, pair.least), mistake.BadSchema,
-			fmt.Sprintf("no %s has both %s %s and %s %s", pair.what, pair.least, clip(least.text), pair.most, clip(most.text)),
+		p.r.add(lower.at, keypath.Key(path, pair.lower), mistake.BadSchema,
+			fmt.Sprintf("no %s has both %s %s and %s %s", pair.what, pair.lower, clip(lower.text), pair.upper, clip(upper.text)),
 			"correct one of the two")
 	}
 }

@@ -27,8 +27,7 @@ func problemsOf(t *testing.T, lines string) []string {
 	return found
 }
 
-// TestImpossibleParameters checks that parameters which nobody could write are reported, where that is
-// certain, and only there.
+// TestImpossibleParameters checks that parameters that no call can satisfy are reported, and only if that is certain.
 func TestImpossibleParameters(t *testing.T) {
 	const closed = "type: object, additionalProperties: false, properties: {a: {type: string}}, "
 	for parameters, want := range map[string]string{
@@ -69,8 +68,8 @@ func TestImpossibleResult(t *testing.T) {
 		problemsOf(t, "result: {type: object, properties: {a: {}}, additionalProperties: false, allOf: [{required: [b]}]}"))
 }
 
-// TestImpossibleAliasValues checks that an alias stands for values that its parameter takes. A number
-// out of range is none of them: arguments are clamped.
+// TestImpossibleAliasValues checks that an alias translates to values that its parameter accepts. A number out of range
+// is none of them: arguments are clamped.
 func TestImpossibleAliasValues(t *testing.T) {
 	const parameters = "parameters: {type: object, properties: {mode: {type: string, enum: [fast, slow]}, count: {type: integer, maximum: 5}}}\nparameter_aliases: "
 	assert.Equal(t, []string{`parameter_aliases.x.values.q: the parameter mode cannot be "zzz"`},
@@ -79,7 +78,8 @@ func TestImpossibleAliasValues(t *testing.T) {
 }
 
 // TestAttackManyClosedObjects: many closed objects lead to the same long chain of references, of which 50 KB took four
-// seconds. What is looked at is bounded for all of them together. The control is a short chain, whose end is found.
+// seconds. The number of schemas looked at is bounded for all of them together. The control is a short chain, whose end
+// is found.
 func TestAttackManyClosedObjects(t *testing.T) {
 	parameters := func(chain, closed int) []byte {
 		var b strings.Builder

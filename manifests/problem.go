@@ -23,7 +23,7 @@ type Problem struct {
 	// the document as a whole.
 	Path    string       `json:"path"`
 	Kind    mistake.Kind `json:"kind"`
-	Message string       `json:"message"` // what is wrong
+	Message string       `json:"message"` // the cause
 	Fix     string       `json:"fix"`     // what to do; never empty
 }
 
@@ -48,9 +48,9 @@ func (p Problem) String() string {
 // Error holds the problems of a manifest or a policy in file order. There is at least one and at most 1,000.
 type Error struct {
 	Problems []Problem
-	// Names are the names that an invalid manifest claims, as far as they can be read: the tool's name, then its
-	// aliases. They are empty if the document does not say one name. A registry holds them, so that nobody takes a name
-	// by breaking a manifest.
+	// Names are the names that an invalid manifest claims, as far as they can be read: the tool's name, then its aliases.
+	// They are empty if the document does not have exactly one name. A registry reserves them, so that a broken manifest
+	// does not free its name for another tool.
 	Names []string
 }
 

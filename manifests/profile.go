@@ -85,7 +85,7 @@ type profileDraft struct {
 	network, writes string // none, granted, or empty to inherit
 }
 
-// profiles reads the profiles of a policy and resolves what they extend.
+// profiles reads the profiles of a policy and adds the settings of the profiles that they extend.
 func (r *reader) profiles(n *node, path string) []Profile {
 	var drafts []profileDraft
 	r.mapping(n, path, maxList, func(m member, path string) {

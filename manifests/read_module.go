@@ -141,7 +141,7 @@ func (r *reader) libraries(n *node, path string) map[string]string {
 	return files
 }
 
-// filePath reads the path of what is no module of its own, and so in no registry.
+// filePath reads the path of a library, script or package, which cannot be in an OCI registry.
 func (r *reader) filePath(n *node, path, what, example string) string {
 	file := r.modulePath(n, path)
 	if strings.HasPrefix(file, "oci:") {

@@ -206,8 +206,8 @@ func (r *reader) checkRequired(n *node, path string, context []string) {
 	}
 }
 
-// declares adds the names of the properties that a schema and the alternatives in it declare. It returns false if there
-// may be others, because the schema refers to another one or says which others it allows.
+// declares adds the names of the properties that a schema and the alternatives in it declare. It returns false if the
+// schema may allow further names, because it refers to another schema or has rules for undeclared properties.
 func (n *node) declares(names map[string]bool) bool {
 	if n.count("$ref", "$dynamicRef", "$recursiveRef", "patternProperties", "dependentSchemas", "dependencies") > 0 {
 		return false

@@ -93,7 +93,7 @@ func (r *reader) outOfRange(n *node, path, message, fix string) {
 	r.add(n.at, path, mistake.OutOfRange, message, fix)
 }
 
-// conflict reports what stands at a path and contradicts another part of the document.
+// conflict reports a value at a path that contradicts another part of the document.
 func (r *reader) conflict(path, message, fix string) {
 	r.add(r.place(path), path, mistake.Conflict, message, fix)
 }
@@ -168,13 +168,13 @@ func (r *reader) object(n *node, path string, fields ...field) bool {
 }
 
 // mapping reads the members of an object whose keys are chosen by the author.
-func (r *reader) mapping(n *node, path string, most int, read func(m member, path string)) {
+func (r *reader) mapping(n *node, path string, limit int, read func(m member, path string)) {
 	if !r.kind(n, path, objectNode, "write names and values below it") {
-		n.noteMembers(most, func(m member) { read(m, path) })
+		n.noteMembers(limit, func(m member) { read(m, path) })
 		return
 	}
-	if len(n.members) > most {
-		r.outOfRange(n, path, fmt.Sprintf("%d keys are over the limit of %d", len(n.members), most), "remove some")
+	if len(n.members) > limit {
+		r.outOfRange(n, path, fmt.Sprintf("%d keys are over the limit of %d", len(n.members), limit), "remove some")
 		return
 	}
 	for _, m := range n.members {
@@ -284,12 +284,12 @@ func (r *reader) boolean(n *node, path string) bool {
 	return r.kind(n, path, boolNode, "write true or false") && n.text == "true"
 }
 
-// integer reads a whole number from least to most.
-func integer[N int | int64](r *reader, least, most N) parser[N] {
-	fix := fmt.Sprintf("write a whole number from %d to %d", least, most)
+// integer reads a whole number from minimum to maximum.
+func integer[N int | int64](r *reader, minimum, maximum N) parser[N] {
+	fix := fmt.Sprintf("write a whole number from %d to %d", minimum, maximum)
 	return func(n *node, path string) N {
 		if !r.kind(n, path, numberNode, fix) {
-			n.noteRange(int64(least), int64(most))
+			n.noteRange(int64(minimum), int64(maximum))
 			return 0
 		}
 		if strings.ContainsAny(n.text, ".eE") {
@@ -297,7 +297,7 @@ func integer[N int | int64](r *reader, least, most N) parser[N] {
 			return 0
 		}
 		value, err := strconv.ParseInt(n.text, 10, 64)
-		if err != nil || value < int64(least) || value > int64(most) {
+		if err != nil || value < int64(minimum) || value > int64(maximum) {
 			r.outOfRange(n, path, clip(n.text)+" is out of range", fix)
 			return 0
 		}
@@ -305,17 +305,17 @@ func integer[N int | int64](r *reader, least, most N) parser[N] {
 	}
 }
 
-// bytes reads a size from least to most.
-func (r *reader) bytes(least, most Bytes) parser[Bytes] {
-	fix := fmt.Sprintf("write a size from %s to %s, such as 16MiB or 256KiB", least, most)
-	return quantity(r, "bytes", "a size", fix, least, most, ParseBytes, textNode, numberNode)
+// bytes reads a size from minimum to maximum.
+func (r *reader) bytes(minimum, maximum Bytes) parser[Bytes] {
+	fix := fmt.Sprintf("write a size from %s to %s, such as 16MiB or 256KiB", minimum, maximum)
+	return quantity(r, "bytes", "a size", fix, minimum, maximum, ParseBytes, textNode, numberNode)
 }
 
-// duration reads a duration from least to most. What else may be written is added to the fix.
-func (r *reader) duration(least, most time.Duration, others ...string) parser[time.Duration] {
-	fix := fmt.Sprintf("write a duration from %s to %s, such as 10s, 1m30s or 1.5s", brief(least), brief(most))
+// duration reads a duration from minimum to maximum. The others are further allowed values, for the fix.
+func (r *reader) duration(minimum, maximum time.Duration, others ...string) parser[time.Duration] {
+	fix := fmt.Sprintf("write a duration from %s to %s, such as 10s, 1m30s or 1.5s", brief(minimum), brief(maximum))
 	fix = strings.Join(append([]string{fix}, others...), ", or ")
-	return quantity(r, "duration", "a positive duration with a unit", fix, least, most, ParseDuration, textNode)
+	return quantity(r, "duration", "a positive duration with a unit", fix, minimum, maximum, ParseDuration, textNode)
 }
 
 // brief returns a duration without units that are zero: 24h.
@@ -329,9 +329,9 @@ func brief(d time.Duration) string {
 	return text
 }
 
-// quantity reads a value from least to most that is written as one of several kinds.
+// quantity reads a value from minimum to maximum that is written as one of several kinds.
 func quantity[Q Bytes | time.Duration](
-	r *reader, definition, what, fix string, least, most Q, parse func(string) (Q, error), kinds ...nodeKind,
+	r *reader, definition, what, fix string, minimum, maximum Q, parse func(string) (Q, error), kinds ...nodeKind,
 ) parser[Q] {
 	return func(n *node, path string) Q {
 		if n.note("$ref", textOf("#/$defs/"+definition)) {
@@ -346,7 +346,7 @@ func quantity[Q Bytes | time.Duration](
 		case err != nil:
 			r.invalid(n, path, strconv.Quote(clip(n.text))+" is not "+what, fix)
 			return 0
-		case value < least || value > most:
+		case value < minimum || value > maximum:
 			r.outOfRange(n, path, clip(n.text)+" is out of range", fix)
 			return 0
 		}
@@ -354,14 +354,14 @@ func quantity[Q Bytes | time.Duration](
 	}
 }
 
-// list reads the elements of a list of at most most elements.
-func (r *reader) list(n *node, path string, most int, read func(n *node, path string)) {
+// list reads the elements of a list of at most limit elements.
+func (r *reader) list(n *node, path string, limit int, read func(n *node, path string)) {
 	if !r.kind(n, path, listNode, "write a list, such as [a, b]") {
-		n.noteElements(most, func(n *node) { read(n, path) })
+		n.noteElements(limit, func(n *node) { read(n, path) })
 		return
 	}
-	if len(n.elements) > most {
-		r.outOfRange(n, path, fmt.Sprintf("%d elements are over the limit of %d", len(n.elements), most), "remove some")
+	if len(n.elements) > limit {
+		r.outOfRange(n, path, fmt.Sprintf("%d elements are over the limit of %d", len(n.elements), limit), "remove some")
 		return
 	}
 	for i, element := range n.elements {
@@ -371,22 +371,22 @@ func (r *reader) list(n *node, path string, most int, read func(n *node, path st
 	}
 }
 
-// listOf reads a list of at most most elements.
-func listOf[E any](r *reader, most int, read parser[E]) parser[[]E] {
+// listOf reads a list of at most limit elements.
+func listOf[E any](r *reader, limit int, read parser[E]) parser[[]E] {
 	return func(n *node, path string) []E {
 		var all []E
-		r.list(n, path, most, func(n *node, path string) { all = append(all, read(n, path)) })
+		r.list(n, path, limit, func(n *node, path string) { all = append(all, read(n, path)) })
 		return all
 	}
 }
 
 // distinctOf reads a list of distinct elements.
-func distinctOf[E comparable](r *reader, most int, read parser[E]) parser[[]E] {
+func distinctOf[E comparable](r *reader, limit int, read parser[E]) parser[[]E] {
 	return func(n *node, path string) []E {
 		var all []E
 		var invalid E
 		n.note("uniqueItems", boolOf(true))
-		r.list(n, path, most, func(n *node, path string) {
+		r.list(n, path, limit, func(n *node, path string) {
 			element := read(n, path)
 			switch {
 			case element == invalid:

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// record is what an [Index] remembers of a manifest: all but its file.
+// record is a manifest in an [Index]: all of it except its file.
 type record struct {
 	Manifest Manifest
 	// Lines are the lines of the keys that are looked up when a tool is opened.
@@ -27,7 +27,7 @@ func recordOf(m *Manifest) string {
 	encoder := json.NewEncoder(&line)
 	encoder.SetEscapeHTML(false) // which would change schemas and arguments
 	if encoder.Encode(r) != nil {
-		return "" // it is no record, and the manifest is parsed each time
+		return "" // without a record, the manifest is parsed each time
 	}
 	return strings.TrimSuffix(line.String(), "\n")
 }
@@ -62,7 +62,7 @@ func restore(file string, source []byte, text string) *Manifest {
 	return m
 }
 
-// restored holds what is left to do for a manifest that was not parsed. Each is done once.
+// restored holds the remaining work for a manifest that was not parsed. Each function does it once.
 type restored struct {
 	parse   func() (*Manifest, error)
 	confirm func() error

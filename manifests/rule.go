@@ -7,14 +7,14 @@ import (
 
 // A rule is the part of a manifest or a policy that a receipt reports as missing. It is JSON that the document's reader
 // accepts, with null for values that only people can supply. Guests and models influence the content of rules. A rule
-// is therefore nil if no reader would accept it or if it holds anything but plain text, which people see as it is.
+// is therefore nil if no reader would accept it or if it holds anything but plain text, which people see unchanged.
 
 // Rule returns the permissions as written in a manifest under "permissions", without defaults:
 // {"network":[{"host":"api.example.com"}]}. The place of a secret is null if it is empty. The rule
 // is nil if the permissions are empty. KV and LLM have no rule.
 func (p Permissions) Rule() json.RawMessage { return manifestRule(objectOf(requestMembers(p)...)) }
 
-// ContextRule returns the manifest key beside "permissions" that requests context values: {"context":["project_id"]}.
+// ContextRule returns the manifest key next to "permissions" that requests context values: {"context":["project_id"]}.
 func ContextRule(names ...string) json.RawMessage {
 	return manifestRule(objectOf(keyed("context", listed(names, textOf))))
 }

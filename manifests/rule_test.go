@@ -264,7 +264,7 @@ func TestNoRule(t *testing.T) {
 	assert.Nil(t, fileGrant("a", "/a", "write"))
 }
 
-// FuzzRuleLine: what is no rule has no line, and a line is one that its reader takes.
+// FuzzRuleLine: text that is not a rule has no line, and the reader accepts each line.
 func FuzzRuleLine(f *testing.F) {
 	for _, seed := range []string{
 		``, `null`, `{}`, `[]`, `"permissions: {}"`, `{"network":[{"host":"a"}]}`, `{"network":[{"host":"a","host":"b"}]}`, `{"context":["a"]}`, `{"context":["a"],"env":["A"]}`,

@@ -58,48 +58,48 @@ func (r *reader) version(n *node, path string) string {
 	return r.word(versionText, "write a semantic version in quotes if need be, such as 1.0.0")(n, path)
 }
 
-// line reads a non-empty line of visible text of at most most characters.
-func (r *reader) line(most int) parser[string] {
-	prose, fix := r.prose(most*utf8.UTFMax), fmt.Sprintf("write one line of 1 to %d characters", most)
+// line reads a non-empty line of visible text of at most limit characters.
+func (r *reader) line(limit int) parser[string] {
+	prose, fix := r.prose(limit*utf8.UTFMax), fmt.Sprintf("write one line of 1 to %d characters", limit)
 	return func(n *node, path string) string {
 		text := prose(n, path)
-		if n.note("maxLength", intOf(most)) {
+		if n.note("maxLength", intOf(limit)) {
 			n.schema.take("$comment")
 		}
 		if strings.ContainsAny(text, "\n\t") {
 			r.invalid(n, path, "line breaks and tabs are not allowed here", fix)
 			return ""
 		}
-		if length := utf8.RuneCountInString(text); length > most {
-			r.outOfRange(n, path, fmt.Sprintf("%d characters are over the limit of %d", length, most), fix)
+		if length := utf8.RuneCountInString(text); length > limit {
+			r.outOfRange(n, path, fmt.Sprintf("%d characters are over the limit of %d", length, limit), fix)
 			return ""
 		}
 		return text
 	}
 }
 
-// prose reads non-empty visible text of at most most bytes and trims surrounding white space.
-func (r *reader) prose(most int) parser[string] {
+// prose reads non-empty visible text of at most limit bytes and trims surrounding white space.
+func (r *reader) prose(limit int) parser[string] {
 	return func(n *node, path string) string {
 		text := strings.TrimSpace(r.text(n, path))
 		n.note("minLength", intOf(1))
 		if n.kind == textNode && text == "" {
 			r.invalid(n, path, "the text is empty", "write something or remove the key")
 		}
-		return r.bounded(n, path, text, most)
+		return r.bounded(n, path, text, limit)
 	}
 }
 
-// value reads a text of at most most bytes, in which white space is significant.
-func (r *reader) value(most int) parser[string] {
-	return func(n *node, path string) string { return r.bounded(n, path, r.text(n, path), most) }
+// value reads a text of at most limit bytes, in which white space is significant.
+func (r *reader) value(limit int) parser[string] {
+	return func(n *node, path string) string { return r.bounded(n, path, r.text(n, path), limit) }
 }
 
-// bounded returns the text of a node, or "" if it is longer than most bytes or not visible.
-func (r *reader) bounded(n *node, path, text string, most int) string {
-	n.noteBytes(0, most)
-	if len(text) > most {
-		r.outOfRange(n, path, fmt.Sprintf("%d bytes are over the limit of %d", len(text), most), "make the text shorter")
+// bounded returns the text of a node, or "" if it is longer than limit bytes or not visible.
+func (r *reader) bounded(n *node, path, text string, limit int) string {
+	n.noteBytes(0, limit)
+	if len(text) > limit {
+		r.outOfRange(n, path, fmt.Sprintf("%d bytes are over the limit of %d", len(text), limit), "make the text shorter")
 		return ""
 	}
 	if !r.visible(n.at, path, text) {

@@ -40,9 +40,9 @@ func (r *reader) yaml(source []byte) *node {
 	}
 	if content := document.Content[0]; content.Kind == yaml.ScalarNode && content.Value == "" && content.Style == 0 &&
 		content.Anchor == "" {
-		return r.empty() // "---" alone, whose content would be after the end of the file
+		return r.empty() // only "---", whose content would be after the end of the file
 	} else if content.Kind == yaml.ScalarNode && content.Style == 0 {
-		// Without a space behind any colon, the whole document is one text.
+		// Without a space after any colon, the whole document is one text.
 		if found, ok := joinedKey(bytes.Split(source, []byte("\n")), content.Line); ok {
 			r.addMistake(found)
 			return nil
@@ -178,8 +178,8 @@ func objectOf(members ...member) *node {
 
 func keyed(key string, value *node) member { return member{key: key, value: value} }
 
-// flow returns a value as one line of YAML. It returns false if the value contains text that is not
-// plain, because people paste the line and must see what it says.
+// flow returns a value as one line of YAML. It returns false if the value contains text that is not plain, because
+// people paste the line and must be able to read it.
 func (n *node) flow() (string, bool) {
 	var b bytes.Buffer
 	plain := true

@@ -22,9 +22,9 @@ func (r *reader) addMistake(m syntaxMistake) {
 
 var yamlErrorLine = regexp.MustCompile(`line (\d+): `)
 
-// mistakeOf returns what is wrong with a document that the parser rejects. The parser reports where it
-// noticed, often in terms of its grammar. For the commonest mistakes, mistakeOf finds where they are
-// and says what to write; for others it returns the parser's words.
+// mistakeOf returns the mistake in a document that the parser rejects. The parser reports where it noticed, often in
+// terms of its grammar. For the commonest mistakes, mistakeOf finds the position and says what to write. For any other
+// mistake it returns the parser's words.
 func mistakeOf(source []byte, err error) syntaxMistake {
 	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 	if found := yamlErrorLine.FindStringSubmatchIndex(message); found != nil {
@@ -45,7 +45,7 @@ func mistakeOf(source []byte, err error) syntaxMistake {
 		"correct the YAML near this line; quote text that holds : # { } [ ] or starts with a special character"}
 }
 
-// knownMistake returns the mistake behind a message of the parser, if it can be told.
+// knownMistake returns the mistake that caused a message of the parser, if it can be determined.
 func knownMistake(lines [][]byte, line int, message string) (syntaxMistake, bool) {
 	has := func(part string) bool { return strings.Contains(message, part) }
 	switch {

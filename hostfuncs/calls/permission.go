@@ -22,9 +22,9 @@ type Permission struct {
 
 const kind permission.Kind = "tools"
 
-// New returns the permission of a tool, whose manifest requests to call others by these names. The module is its digest
-// in lower-case hex digits, or empty if it is not known. A denied name is excluded from every grant, but aliases of the
-// tool are not. New fails with an [*hostfuncs.Error] if a grant names what is not a valid tool name.
+// New returns the permission of a tool, whose manifest requests to call the tools of these names. The module is its
+// digest in lower-case hex digits, or empty if it is not known. A denied name is excluded from every grant, but aliases
+// of the tool are not. New fails with an [*hostfuncs.Error] if the name in a grant is not a valid tool name.
 func New(toolName string, requests []string, grants manifests.Grants, module string) (*Permission, error) {
 	for _, grant := range grants.Calls {
 		if request(grant.Name) == nil {

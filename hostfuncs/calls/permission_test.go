@@ -68,8 +68,8 @@ func TestGrantsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// FuzzCheck: a name is allowed if it is asked for, granted and not denied, letter by letter;
-// what a receipt shows is safe, and what it suggests, pasted, allows just that.
+// FuzzCheck: a name is allowed if it is asked for, granted and not denied, letter by letter; a receipt shows only safe
+// text, and its suggested rules, pasted, allow just that name.
 func FuzzCheck(f *testing.F) {
 	for _, name := range []string{"search", "Search", "search ", "write", "denied", "new", "*", "", "a]}, {tools: [b", "a\x1b[0m", "\xff", "sear\u200bch", strings.Repeat("a", 65)} {
 		f.Add(name, true)

@@ -68,7 +68,7 @@ func (d *Dir) Unlink(name string) error {
 	})
 }
 
-// remove removes a name, unless check fails for what has it.
+// remove removes a name unless check fails for the file or directory with that name.
 func (d *Dir) remove(op, name string, check func(p place, info os.FileInfo) error) error {
 	return d.operate(opRemove, op, name, true, func(p place) error {
 		p.trim()

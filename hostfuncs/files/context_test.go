@@ -29,8 +29,8 @@ func crowd(t *testing.T, dir string, names int) {
 	}
 }
 
-// TestOperationsEndWithTheirContext: whatever would wait for others, look at many names or move
-// much fails once the context has ended, and goes on with the next one.
+// TestOperationsEndWithTheirContext: an operation that would wait for other calls, look at many names or move many
+// bytes fails once the context has ended, and works with the next context.
 func TestOperationsEndWithTheirContext(t *testing.T) {
 	w := newWorld(t, "a.txt = hello", "many/")
 	crowd(t, w.path("many"), testsize.Of(1000, 3000))
@@ -212,7 +212,7 @@ func TestQuotaIsHeldWhileNamesGo(t *testing.T) {
 	}
 }
 
-// TestBytesAreHeldWhileFilesGo: the same for bytes, with files that alone are more than all may be.
+// TestBytesAreHeldWhileFilesGo: the same for bytes, with a file that is larger than the quota.
 func TestBytesAreHeldWhileFilesGo(t *testing.T) {
 	w := newWorld(t)
 	for i, size := range []int{5000, 10, 800, 300, 150, 40} {
@@ -283,7 +283,7 @@ func TestTreesThatAreTooDeep(t *testing.T) {
 	}
 }
 
-// TestOrphansCountInFullTrees: what is open and has no name any more counts, also after the names were counted anew.
+// TestOrphansCountInFullTrees: an open file without a name counts, also after a new count of the names.
 func TestOrphansCountInFullTrees(t *testing.T) {
 	w := newWorld(t)
 	deepen(t, w.project, 129)

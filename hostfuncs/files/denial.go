@@ -79,9 +79,9 @@ func (w wanted) allow(name string) tool.Allow {
 	return allow
 }
 
-// wantedFor returns what would allow an operation at an absolute guest path outside all mounts: a mount at the path's
-// directory or, if that would overlap another mount, at the path itself, provided that helps the operation. It is never
-// "/", which would give the tool all that it will ever ask for.
+// wantedFor returns the mount that would allow an operation at an absolute guest path outside all mounts: one at the
+// path's directory or, if that would overlap another mount, at the path itself, provided that helps the operation. It
+// is never "/", which would give the tool all that it will ever ask for.
 func (v *View) wantedFor(op, guest string, changes bool) wanted {
 	guest = path.Clean(guest)
 	if v.covered(guest) {

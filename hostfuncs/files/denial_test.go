@@ -122,8 +122,8 @@ func TestReceiptsAreMergedAndCapped(t *testing.T) {
 	assert.Less(t, len(err.Error()), 1000)
 }
 
-// pasted reads the rules of a receipt, as a manifest and as a policy with a host directory, and
-// returns the mounts that a tool has with them beside those it had.
+// pasted reads the rules of a receipt, as a manifest and as a policy with a host directory, and returns the tool's
+// mounts with the granted one appended.
 func pasted(t *testing.T, allow tool.Allow, host string, mounts ...files.Mount) []files.Mount {
 	t.Helper()
 	manifest := must(manifests.Parse("tool.json", []byte(`{"schema":"caisson/v1","name":"guest","description":"A test's guest.","module":{"path":"guest.wasm"},"permissions":`+string(allow.Manifest)+`}`)))
@@ -138,7 +138,7 @@ func pasted(t *testing.T, allow tool.Allow, host string, mounts ...files.Mount) 
 	return append(mounts, files.Mount{Guest: asked.Path, Host: granted[0].Host, Access: granted[0].Access})
 }
 
-// TestWhatIsSuggestedWorks repeats what was refused with what the receipt suggests.
+// TestWhatIsSuggestedWorks repeats each refused operation with the rules that its receipt suggests.
 func TestWhatIsSuggestedWorks(t *testing.T) {
 	host := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(host, "b"), 0o700))
@@ -182,7 +182,7 @@ func TestWhatIsSuggestedWorks(t *testing.T) {
 	t.Run("a file at the top", func(t *testing.T) {
 		view := openView(t, files.NewStore(nil), files.Limits{Tool: "guest"})
 		require.ErrorIs(t, write(preopen(t, view, "/"), "new", "x"), errno.Denied)
-		assert.Zero(t, view.Journal.Denials()[0].Allow, "nobody should mount anything at /")
+		assert.Zero(t, view.Journal.Denials()[0].Allow, "a receipt must not suggest a mount at /")
 	})
 }
 

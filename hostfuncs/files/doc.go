@@ -29,18 +29,18 @@
 //   - If a file in the directory has a hard link outside, its content can be read and, below a
 //     read-write mount, written. A guest cannot create such a link, since no operation reaches a
 //     file outside.
-//   - As os.Root documents, mount points below a granted directory are followed. Do not grant
-//     /proc, /sys, or directories with others bound into them.
+//   - As os.Root documents, mount points below a granted directory are followed. Do not grant /proc, /sys, or
+//     directories that contain bind mounts.
 //   - A guest can move existing symbolic links in a read-write directory. It cannot create links
 //     that climb, but an existing link that climbs may, once moved, lead elsewhere for other
 //     programs.
 //   - Quotas are independent if one granted directory is inside another.
-//   - On Windows, and on file systems on which flock fails, a quota is counted by each Store alone, so
-//     several processes can exceed it together. Only the latter logs a warning.
-//   - A file that has no name any more, but that calls of another Store have open, counts only there.
+//   - On Windows, and on file systems on which flock fails, each Store counts a quota separately, so several processes
+//     can exceed it together. A warning is logged only if flock fails.
+//   - A file without a name that calls of another Store have open counts only in that Store.
 //   - A directory that cannot have extended attributes is measured before each change.
-//   - A stopped process (SIGSTOP) that is changing a directory blocks the changes of others, until it
-//     continues or is killed.
+//   - A stopped process (SIGSTOP) that is changing a directory blocks changes by other processes until it continues or
+//     is killed.
 //   - On Windows, the space of a removed file is free only after the directory is measured again.
 //   - A directory tree deeper than 128 levels is not measured and counts as full.
 //

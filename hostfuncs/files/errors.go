@@ -18,13 +18,13 @@ type Error struct {
 	// Err is or wraps an [errno.Errno]. Errors of this package that are not of this type are io.EOF, which reads return
 	// unwrapped, and that of a context that is done.
 	Err error
-	// Denial is the receipt if a permission denied the operation, else nil. For an operation of
-	// a view, only its Journal returns what would allow it.
+	// Denial is the receipt if a permission denied the operation, else nil. For an operation of a view, only its Journal
+	// returns the rules that would allow it.
 	Denial *tool.Denial
 
-	// cause is the host's error behind errno.IO. It may contain host paths.
+	// cause is the host's error that Err reports as errno.IO. It may contain host paths.
 	cause error
-	// limit is what left no space, for the operator.
+	// limit names the exhausted limit, for the operator.
 	limit string
 }
 

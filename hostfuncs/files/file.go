@@ -265,7 +265,7 @@ func (p place) cutTo(f *os.File, present, size int64) error {
 	return nil
 }
 
-// SetTimes sets the file's times. A nil time is not changed, and others are restricted as in [Dir.SetTimes].
+// SetTimes sets the file's times. A nil time is not changed. Other times are restricted as in [Dir.SetTimes].
 func (f *File) SetTimes(atime, mtime *time.Time) (err error) {
 	o := f.change(opTimes)
 	defer func() { o.end(err) }()

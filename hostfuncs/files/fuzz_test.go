@@ -16,7 +16,8 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// everyOperation does everything that can be done with a path, and returns the errors and what was read.
+// everyOperation performs every operation on a path. It returns the errors, and the targets, names and contents that it
+// read.
 func everyOperation(d, other *files.Dir, name string) (errs []error, leaked string) {
 	collect := func(err error) { errs = append(errs, err) }
 	past := time.Unix(1, 0)

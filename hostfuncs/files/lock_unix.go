@@ -17,14 +17,14 @@ import (
 // extended attributes.
 const markName = "user.caisson.changed"
 
-// A process waits for others by trying again. It waits longer each time, within these bounds.
+// A process waits for the lock by retrying. The delay grows within these bounds.
 const (
 	shortestWait = 50 * time.Microsecond
 	longestWait  = 5 * time.Millisecond
 )
 
-// directoryLock is a lock on a directory that all trackers of it share, in this process and others. The system releases
-// it when a process ends. The zero value is not locked. The caller must hold the tracker's turn.
+// directoryLock is a lock on a directory that all trackers of it share, in all processes. The system releases it when a
+// process ends. The zero value is not locked. The caller must hold the tracker's turn.
 type directoryLock struct {
 	file        *os.File // the directory; nil until the first change
 	descriptor  int

@@ -211,7 +211,7 @@ func (p place) openDir(found os.FileInfo) (*Dir, error) {
 	return dir, nil
 }
 
-// openNode opens what a place in a tree leads to.
+// openNode opens the file or directory at a place in a tree.
 func (p place) openNode(o guestfiles.OpenOptions) (*File, *Dir, error) {
 	if p.node.IsDir() {
 		dir := &Dir{view: p.view, mount: p.mount, node: p.node, guest: p.guest, rel: p.rel}

@@ -144,10 +144,10 @@ func TestListOfOperationsIsBounded(t *testing.T) {
 	operations := view.Journal.HostCalls()
 	require.Len(t, operations, tool.MaxHostCalls)
 	assert.EqualValues(t, 2*tool.MaxHostCalls+2, view.Journal.Count(), "all are counted")
-	assert.EqualValues(t, 4, operations[0].Bytes, "what is listed goes on being updated")
+	assert.EqualValues(t, 4, operations[0].Bytes, "a listed operation is still updated")
 	assert.Less(t, len(operations[1].Target), 600)
 	for _, o := range operations[1:] {
-		assert.Zero(t, o.Bytes, "what is not listed is added to nothing else")
+		assert.Zero(t, o.Bytes, "the bytes of an unlisted operation are not added to another")
 		assert.Equal(t, operations[1].Target, o.Target)
 		assert.Equal(t, "no such file or directory", o.Status)
 	}
@@ -159,9 +159,9 @@ func TestViewThatDoesNothingListsNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, func() { view.Journal.HostCalls() }))
 }
 
-// TestInterpretersAreLeftOut: the journal has what a program does with granted directories and what it is denied as
-// soon as the interpreter looks at the program, and leaves out what the interpreter looks for before and what it reads
-// of the program. So it is if a call resumes an outline's view.
+// TestInterpretersAreLeftOut: from the interpreter's first look at the program on, the journal has the program's
+// operations in granted directories and its denials. It omits the interpreter's earlier lookups and its reads of the
+// program. The same applies if a call resumes an outline's view.
 func TestInterpretersAreLeftOut(t *testing.T) {
 	w := newWorld(t, "f = text")
 	tree := must(guestfiles.NewTree(mapFS(map[string]string{"driver": "d", "tool/main": "m"})))
@@ -225,5 +225,5 @@ func TestInterpretersAreLeftOut(t *testing.T) {
 	_, _ = read(preopen(t, loading, "/"), "usr/lib/a")
 	_, _ = read(preopen(t, loading, "/"), "project/f")
 	_, _ = read(preopen(t, loading, "/"), "usr/lib/a")
-	assert.Equal(t, []string{"files.open /project/f 4 ok", "files.open /usr/lib/a 0 denied"}, listed(t, loading), "code may lie in what was granted")
+	assert.Equal(t, []string{"files.open /project/f 4 ok", "files.open /usr/lib/a 0 denied"}, listed(t, loading), "a granted directory may contain code")
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/caisson-run/caisson/internal/errno"
 )
 
-// Outline is what the views of all calls of one tool have in common: the paths of the mounts, which
-// paths lie in none of them, and trees. It is immutable and safe for concurrent use.
+// Outline is the common part of the views of all calls of one tool: the paths of the mounts, which paths lie in none of
+// them, and trees. It is immutable and safe for concurrent use.
 type Outline struct {
-	store  *Store  // of no host directory
+	store  *Store  // has no host directories
 	mounts []Mount // sorted by guest path
 	limits Limits
 }
@@ -78,7 +78,7 @@ func (v *View) Resume(from *View) {
 	v.current, v.phase = from.current, from.phase
 }
 
-// Restart undoes Resume and closes what was opened again.
+// Restart undoes Resume and closes the reopened files and directories.
 func (v *View) Restart() {
 	for h := range v.handles {
 		_ = h.Close() // directories above the mounts, and trees: there is nothing of the host's

@@ -6,7 +6,7 @@ import (
 	"github.com/caisson-run/caisson/internal/journal"
 )
 
-// phase is how far the program of a view has come. Only an interpreter has more than one phase: see [Mount.Program].
+// phase is the progress of a view's program. Only an interpreter has more than one phase: see [Mount.Program].
 type phase int
 
 const (

@@ -29,7 +29,7 @@ const (
 	processChunk = 10_000
 )
 
-// asProcess names the directory on which a process of the test binary works, and what it does there.
+// asProcess is the environment variable that holds the task and the directory of a process of the test binary.
 const asProcess = "CAISSON_TEST_FILES_PROCESS"
 
 // process is another process that has a directory mounted.
@@ -95,7 +95,7 @@ func TestAttackQuotaOfSeveralProcesses(t *testing.T) {
 		fill(t, d, name)
 		say("full")
 		_, _ = in.ReadString('\n')
-		if err := d.Unlink(name + "-0"); !errors.Is(err, errno.NotExist) { // if others took all the room
+		if err := d.Unlink(name + "-0"); !errors.Is(err, errno.NotExist) { // it may be missing: other processes took all the room
 			require.NoError(t, err)
 		}
 		fill(t, d, name+"-again")
@@ -158,7 +158,7 @@ func fill(t *testing.T, d *files.Dir, name string) {
 	}
 }
 
-// bytesIn returns the bytes of the files in a directory, in which others may remove files.
+// bytesIn returns the bytes of the files in a directory, in which other processes may remove files.
 func bytesIn(t *testing.T, dir string) (bytes int) {
 	t.Helper()
 	list, err := os.ReadDir(dir)

@@ -55,15 +55,15 @@ func TestQuotaIsOfTheDirectory(t *testing.T) {
 	w := newWorld(t, "sub/old = 0123456789")
 	_, d := quotaView(t, w, manifests.Quota{Bytes: 100}, files.Limits{})
 	assert.ErrorIs(t, write(d, "f", strings.Repeat("x", 91)), errno.NoSpace)
-	require.NoError(t, write(d, "f", strings.Repeat("x", 90)), "what was there counts, and no more")
+	require.NoError(t, write(d, "f", strings.Repeat("x", 90)), "only the existing files count")
 	f := openFile(t, d, "f", guestfiles.OpenOptions{Read: true, Write: true, Append: true})
 	assert.ErrorIs(t, errOf(f.Write([]byte("y"))), errno.NoSpace)
 	assert.NoError(t, errOf(f.WriteAt([]byte("overwriting needs no room"), 0)))
 	require.NoError(t, f.SetSize(50))
 	assert.ErrorIs(t, f.Allocate(0, 91), errno.NoSpace)
-	assert.NoError(t, f.Allocate(0, 90), "what was cut is free at once")
+	assert.NoError(t, f.Allocate(0, 90), "truncated bytes are free at once")
 	require.NoError(t, d.Unlink("sub/old"))
-	assert.NoError(t, errOf(f.Write([]byte("0123456789"))), "what was removed is free at once")
+	assert.NoError(t, errOf(f.Write([]byte("0123456789"))), "the bytes of a removed file are free at once")
 }
 
 func TestRemovedFilesCountWhileTheyAreOpen(t *testing.T) {

@@ -127,7 +127,7 @@ func TestDirectorySwappedWithLinkControl(t *testing.T) {
 }
 
 // Calls that share a directory write, rename, truncate and remove at once. Whatever they do, the directory never holds
-// more than its quota, and what the store counts in the end is what is there.
+// more than its quota, and the store's final count equals the directory's content.
 func TestConcurrentCallsShareOneQuota(t *testing.T) {
 	const calls, quotaBytes, quotaFiles = 8, 30_000, 10
 	w := newWorld(t, "old = text")
@@ -150,9 +150,9 @@ func TestConcurrentCallsShareOneQuota(t *testing.T) {
 	assert.LessOrEqual(t, bytes, int64(quotaBytes))
 	assert.LessOrEqual(t, entries, quotaFiles)
 
-	// The keeper's count must equal what is there: exactly the rest fits.
+	// The keeper's count must equal the directory's content: exactly the rest fits.
 	d := preopen(t, keeper, "/project")
-	require.NoError(t, d.Unlink("old"), "nobody else knows this file")
+	require.NoError(t, d.Unlink("old"), "no call has touched this file")
 	f := openFile(t, d, "old", guestfiles.OpenOptions{Write: true, Create: true})
 	rest := int64(quotaBytes) - bytes + int64(len("text"))
 	assert.ErrorIs(t, f.SetSize(rest+1), errno.NoSpace)
@@ -208,8 +208,8 @@ func sizes(t *testing.T, dir string) (bytes int64, entries int) {
 	return bytes, entries
 }
 
-// Views of a few directories come and go at once: the trackers they share are made and
-// forgotten under way, and so are the directories that values name.
+// Views of a few directories come and go at once: the trackers they share are made and dropped meanwhile, and so are
+// the directories that values name.
 func TestViewsComeAndGoAtOnce(t *testing.T) {
 	w := newWorld(t)
 	store := files.NewStore(nil)

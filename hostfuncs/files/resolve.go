@@ -244,7 +244,8 @@ func (p place) deny(rule string) error {
 	return p.view.deny(errno.Denied, p.op, p.guest, rule, wanted{})
 }
 
-// enter waits until nobody else changes the mount's tree. The caller must then call the tracker's leave.
+// enter waits for the exclusive right to change the mount's tree. If it succeeds, the caller must call the tracker's
+// leave.
 func (p place) enter() error {
 	err := p.mount.tracker.enter(p.view.ctx, p.mount.root)
 	if errors.Is(err, errNoLock) {

@@ -33,8 +33,8 @@ type Mount struct {
 	// Tree is mounted instead of a host directory. Every other field but Guest and Program must then be zero.
 	Tree *guestfiles.Tree
 	// Program is the directory in Tree where an interpreter finds the program that it is given, such as "tool". The
-	// journal leaves out what the interpreter looks for outside of the granted directories until it first looks there,
-	// and then what it reads in trees until [View.MakeNotes] is called. Empty means that all is in the journal.
+	// journal omits the interpreter's lookups outside of the granted directories until it first looks in Program, and then
+	// its reads in trees until [View.MakeNotes] is called. Empty means that the journal has every operation.
 	Program string
 	Access  manifests.Access // effective: both requested and granted
 	// Quota limits the whole content of a host directory, no matter who wrote it: the logical sizes of files, including
@@ -90,8 +90,8 @@ func NewStore(logger *slog.Logger) *Store {
 // Open returns a call's view of the mounts of an outline. The values replace the placeholders in host directories. A
 // directory named by a value is opened inside its parent, so a value cannot lead elsewhere, and it must be a directory,
 // not a symbolic link to one. If the grant is for writing, a directory that is missing from the first placeholder on is
-// shown empty, since a new project is no error, and the first operation that may write there creates it. For any other
-// missing directory, Open fails with [errno.NotExist] and the guest path.
+// shown empty, since a new project is not an error, and the first operation that may write there creates it. For any
+// other missing directory, Open fails with [errno.NotExist] and the guest path.
 //
 // If a value is missing or unsuitable, Open fails with [errno.Denied] and a receipt in [Error]. The context is also
 // used for the view's operations until [View.SetContext] replaces it. The caller must close the view.
@@ -229,7 +229,7 @@ func (m *mount) names() uint64 {
 	return 1
 }
 
-// enter opens the directory of a mount from its parent on. If create is set, it creates what is missing.
+// enter opens the directory of a mount from its parent on. If create is set, it creates missing directories.
 func (v *View) enter(m *mount, create bool) error {
 	for len(m.path) > 0 {
 		next, err := v.descendTo(m, m.path[0], create)

@@ -17,5 +17,5 @@ func systemSentinel(syscall.Errno) error { return nil }
 // validTarget reports whether a link's target is relative. os.Root checks whether it escapes.
 func validTarget(target string) bool { return target != "" && target[0] != '/' }
 
-// isUnlinked reports whether an open file has no name any more.
+// isUnlinked reports whether an open file no longer has a name.
 func isUnlinked(info os.FileInfo) bool { return detailsOf(info).links == 0 }

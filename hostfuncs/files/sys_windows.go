@@ -49,5 +49,5 @@ func validTarget(target string) bool {
 	return target != "" && !os.IsPathSeparator(target[0]) && filepath.VolumeName(target) == ""
 }
 
-// isUnlinked reports whether an open file has no name any more, which is not known.
+// isUnlinked returns false, since it cannot tell whether an open file still has a name.
 func isUnlinked(os.FileInfo) bool { return false }

@@ -27,8 +27,8 @@ type tenancy struct {
 	store *files.Store
 	// directory says whose directory a round of a tenant is given: its own, where nothing is wrong.
 	directory func(tenant string, round int) string
-	crossings atomic.Int64 // how often a tenant saw what is another's
-	full      atomic.Int64 // how often the greedy tenant met its quota
+	crossings atomic.Int64 // observed effects of one tenant on the other
+	full      atomic.Int64 // operations of the greedy tenant that its quota rejected
 }
 
 const (
@@ -81,8 +81,8 @@ func (n *tenancy) call(tenant string, worker, round int) {
 	}
 }
 
-// write leaves a file of the tenant's behind. The greedy tenant's grow until its quota is
-// met; the modest one's stay far below, so that a lack of room is the other's doing.
+// write writes a file of the tenant. The greedy tenant's files reach its quota. The modest tenant's stay far below its
+// quota, so that a lack of room is an effect of the greedy one.
 func (n *tenancy) write(d *files.Dir, tenant string, worker, round int) {
 	name, text := fmt.Sprintf("%s-%d", tenant, worker), tenant
 	if tenant == greedy {

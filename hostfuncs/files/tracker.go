@@ -24,13 +24,13 @@ type tracker struct {
 	directory os.FileInfo // identity; immutable
 	holders   int         // guarded by Store.mu
 
-	// turn is a lock that is held during every change and every open, so that what was
-	// checked stays true. It is a channel of capacity 1 so that a context can end the wait.
+	// turn is a lock that is held during every change and every open, so that checks stay valid. It is a channel of
+	// capacity 1 so that a context can end the wait.
 	turn chan struct{}
 	// lock excludes other stores during every change. The holder of the turn uses it.
 	lock directoryLock
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following fields
 	bytes manifests.Bytes
 	files int
 	// measured reports whether bytes and files are valid. They are exact unless partial is
@@ -71,8 +71,8 @@ func (t *tracker) take(ctx context.Context) error {
 // give releases the turn.
 func (t *tracker) give() { <-t.turn }
 
-// enter waits for the turn, and then until no other store changes the directory. The error is errNoLock, once, if
-// others cannot be excluded.
+// enter waits for the turn, and then until no other store changes the directory. The error is errNoLock, once, if other
+// stores cannot be excluded.
 func (t *tracker) enter(ctx context.Context, root *os.Root) error {
 	if err := t.take(ctx); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (t *tracker) enter(ctx context.Context, root *os.Root) error {
 	return err
 }
 
-// leave lets others change the directory.
+// leave lets other calls and stores change the directory.
 func (t *tracker) leave() {
 	t.lock.release()
 	t.give()
@@ -174,7 +174,8 @@ func (t *tracker) renamed() {
 	t.shrunk = true
 }
 
-// orphaned returns the bytes of the open files that have no name any more, whoever removed it. The caller must hold mu.
+// orphaned returns the bytes of the open files without a name, no matter which process removed it. The caller must hold
+// mu.
 func (t *tracker) orphaned() (bytes manifests.Bytes) {
 	for f := range t.open.all() {
 		if info, err := f.handles[0].Stat(); err == nil && isUnlinked(info) {
@@ -325,8 +326,8 @@ func (w *walk) names(root *os.Root) ([]string, error) {
 	}
 }
 
-// readNames lists a directory in the system's order. It fails with [errno.TooLarge] if there are more than most names.
-func readNames(ctx context.Context, root *os.Root, most int) (names []string, err error) {
+// readNames lists a directory in the system's order. It fails with [errno.TooLarge] if there are more than limit names.
+func readNames(ctx context.Context, root *os.Root, limit int) (names []string, err error) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return nil, err
@@ -339,7 +340,7 @@ func readNames(ctx context.Context, root *os.Root, most int) (names []string, er
 		batch, err := dir.Readdirnames(1024)
 		names = append(names, batch...)
 		switch {
-		case len(names) > most:
+		case len(names) > limit:
 			return nil, errno.TooLarge
 		case errors.Is(err, io.EOF):
 			return names, nil

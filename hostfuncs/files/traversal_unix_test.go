@@ -16,14 +16,14 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// fewestTraversals is how many different spellings the generator must make.
+// fewestTraversals is the minimum number of different spellings that the generator must make.
 const fewestTraversals = 20_000
 
 const deepest = 8 // directories that a spelling climbs
 
-// traversals spells ways up to targets, which are relative to some directory above, as
-// they are tried against servers: each step and separator, plain or disguised, to each
-// depth, and the plain ones behind each prefix and before each suffix.
+// traversals spells ways up to targets, which are relative to some directory above, as they are tried against servers:
+// each step and separator, plain or disguised, to each depth, and the plain ones after each prefix and before each
+// suffix.
 func traversals(targets ...string) []string {
 	steps := []string{
 		"..", ".", "...", "....", "..;", ".. ", " ..", ". .", "..\t", "..\x00", "..%00", "..\u200b", "\u202e..", "x/../..",
@@ -56,8 +56,8 @@ func traversals(targets ...string) []string {
 	return slices.Compact(spellings)
 }
 
-// attempts are the ways to a spelling: below the directory, behind the link esc to "/",
-// and both once more from the virtual root.
+// attempts are the ways to a spelling: below the directory, through the link esc to "/", and both once more from the
+// virtual root.
 func attempts(spelling string) []string {
 	return []string{spelling, "esc/" + spelling, "project/" + spelling, "project/esc/" + spelling}
 }

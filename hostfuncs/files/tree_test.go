@@ -23,7 +23,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// treeView is a view of a tree at /tool beside the world's directory at /project.
+// treeView is a view with a tree at /tool and the world's directory at /project.
 func treeView(t *testing.T, tree *guestfiles.Tree, more ...files.Mount) *files.View {
 	t.Helper()
 	return openView(t, files.NewStore(nil), files.Limits{}, append(more, files.Mount{Guest: guestPath("/tool"), Tree: tree})...)
@@ -39,8 +39,8 @@ func mapFS(contents map[string]string) fstest.MapFS {
 	return fsys
 }
 
-// TestTreeIsLikeAReadOnlyDirectory: every operation on a tree gives the guest what it gives on a
-// read-only directory with the same files, but for the times of files and where the link goes.
+// TestTreeIsLikeAReadOnlyDirectory: every operation has the same result on a tree as on a read-only directory with the
+// same files, except for the times of files and the target of the link.
 func TestTreeIsLikeAReadOnlyDirectory(t *testing.T) {
 	var lines []string
 	for name, text := range treeFiles {
@@ -225,7 +225,7 @@ func denied(err error) bool {
 	return ok && own.Denial != nil
 }
 
-// TestTreeNumbersFilesApart: each file of a view has an inode number of its own, which is the same in every call.
+// TestTreeNumbersFilesApart: each file of a view has a distinct inode number, which is the same in every call.
 func TestTreeNumbersFilesApart(t *testing.T) {
 	w := newWorld(t, "f = x")
 	tree := must(guestfiles.NewTree(mapFS(treeFiles)))

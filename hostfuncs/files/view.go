@@ -38,7 +38,7 @@ type View struct {
 	preopens []Preopen
 	top      Dir           // the virtual "/"
 	first    [2]Preopen    // backing array of preopens, large enough for most calls
-	escape   error         // what os.Root returns for a path that leaves it
+	escape   error         // the error of os.Root for a path that leaves it
 	current  journal.Entry // of the current operation
 	within   *mount        // in which the current operation is, or nil
 	phase    phase
@@ -72,7 +72,7 @@ type mount struct {
 	cut, grant         string
 	tracker            *tracker // nil while the directory is missing, and for a tree
 
-	// parent is the nearest directory that there is, and path leads from it to the missing one.
+	// parent is the nearest existing directory, and path leads from it to the missing one.
 	parent *os.Root
 	path   []string
 

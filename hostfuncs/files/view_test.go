@@ -302,8 +302,8 @@ func TestInodesAreTheViewsOwn(t *testing.T) {
 	assert.Equal(t, seen["f"], info.Inode, "an open file keeps its number")
 }
 
-// TestInodesOfMountsAreTheSameInAllViews: a list of mounts tells nothing of the host, and what it says is what
-// the mounts say of themselves, also when a missing directory is made.
+// TestInodesOfMountsAreTheSameInAllViews: a list of mounts tells nothing about the host, and its inode numbers are
+// those that the mounts report, also after a missing directory is created.
 func TestInodesOfMountsAreTheSameInAllViews(t *testing.T) {
 	w := newWorld(t, "f = text", "more/f = text")
 	missing := filepath.Join(t.TempDir(), "{id}")

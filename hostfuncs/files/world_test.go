@@ -21,7 +21,7 @@ import (
 
 const secret = "the secret"
 
-// world is a host: a granted directory "project" beside a directory "outside" that was not granted.
+// world is a host: a granted directory "project" next to a directory "outside" that is not granted.
 type world struct {
 	t                     *testing.T
 	base, project, secret string
@@ -133,7 +133,7 @@ func snapshot(t *testing.T, dir string) []string {
 	return lines
 }
 
-// read opens a file and returns what is in it.
+// read opens a file and returns its content.
 func read(d *files.Dir, name string) (string, error) {
 	f, _, err := d.Open(name, guestfiles.OpenOptions{Read: true})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// TestAttackNameLeadsInside: whoever owns a name says where it leads.
+// TestAttackNameLeadsInside: the owner of a name chooses the addresses to which it resolves.
 func TestAttackNameLeadsInside(t *testing.T) {
 	inside := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the secret page") })
 	for _, c := range []struct{ address, word string }{
@@ -239,11 +239,11 @@ func TestReach(t *testing.T) {
 	}
 	assert.False(t, check(reach{}, "2606:4700:4700::1111%eth0"), "an address with a zone is on a link")
 	nat := reach{granted: prefixes("64:ff9b::/96")}
-	assert.True(t, check(nat, "64:ff9b::808:808"), "what is public behind a granted translator")
-	assert.False(t, check(nat, "64:ff9b::a00:7"), "what is private behind a granted translator")
+	assert.True(t, check(nat, "64:ff9b::808:808"), "a public address through a granted translator")
+	assert.False(t, check(nat, "64:ff9b::a00:7"), "a private address through a granted translator")
 	assert.True(t, check(reach{granted: prefixes("64:ff9b::/96", "10.0.0.0/8")}, "64:ff9b::a00:7"))
 	denied := reach{denied: []deniedReach{{prefixes("8.8.8.0/24"), ""}}, exact: []netip.Addr{netip.MustParseAddr("8.8.8.8")}}
-	assert.False(t, check(denied, "8.8.8.8"), "a denial beats what was granted as such")
+	assert.False(t, check(denied, "8.8.8.8"), "a denial beats a grant of the exact address")
 	assert.False(t, check(denied, "::ffff:8.8.8.8"))
 	denied.granted = prefixes("64:ff9b::/96", "2002::/16")
 	assert.False(t, check(denied, "64:ff9b::808:808"))
@@ -259,7 +259,7 @@ func TestReach(t *testing.T) {
 	require.Error(t, errOf(readPrefixes([]netip.Prefix{{}})))
 }
 
-// TestUnreachable: what fails on the way is no denial, and says nothing about the way.
+// TestUnreachable: a network failure is not a denial, and its error reveals nothing about the route.
 func TestUnreachable(t *testing.T) {
 	gone := serve(t, plain, func(http.ResponseWriter, *http.Request) {})
 	gone.Close()

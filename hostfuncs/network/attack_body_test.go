@@ -22,8 +22,8 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// echoes is a server that tells in many ways what stands in the place of the secret, and
-// the session of a tool that has one there.
+// echoes is a server that echoes the value in the secret's place in many encodings, and the session of a tool that has
+// a secret there.
 func echoes(t *testing.T) (*server, *Session) {
 	t.Helper()
 	encoded := func(w http.ResponseWriter, coding string, encoder io.WriteCloser, text string) {
@@ -135,7 +135,7 @@ func TestAttackAnswersThatTakeLongToMask(t *testing.T) {
 		for range maxInFlight {
 			require.NoError(t, errOf(session.Send(ctx, Request{URL: s.at("127.0.0.1", "/")})))
 		}
-		written.Wait() // what is left to do is to mask
+		written.Wait() // only masking remains
 		cancel()
 		ended := time.Now()
 		session.Close()
@@ -153,7 +153,7 @@ func TestAttackAnswersThatTakeLongToMask(t *testing.T) {
 		require.Less(t, attempt, 3, "%s late; %d were still masked", late, failed)
 	}
 
-	// The control: what is left to do takes far longer.
+	// The control: the remaining masking takes far longer.
 	began := time.Now()
 	var masked sync.WaitGroup
 	for range min(maxInFlight, 2*goruntime.GOMAXPROCS(0)) { // as many keep each processor busy
@@ -163,8 +163,8 @@ func TestAttackAnswersThatTakeLongToMask(t *testing.T) {
 	require.Greater(t, time.Since(began), 100*time.Millisecond)
 }
 
-// TestAttackOverhead: during a request, a server cannot go on sending what is no part of its
-// answer. The control reads it to its end.
+// TestAttackOverhead: during a request, a server cannot keep sending bytes that are not part of its answer. The control
+// reads it to its end.
 func TestAttackOverhead(t *testing.T) {
 	const flood = 16 << 20
 	var nothing bytes.Buffer

@@ -36,8 +36,8 @@ func serveCGI(t *testing.T) *server {
 
 var spellingsOfKey = []string{"X_Api_Key", "x_api-key", "X.Api.Key", "X~Api*Key", "XApi_Key", "xa_pi-key"}
 
-// TestAttackHeaderInAnotherSpelling: a guest cannot put a key of its own in the place of the operator's by a name that
-// the server takes for the same, neither in its request nor in one that is sent again after a redirect.
+// TestAttackHeaderInAnotherSpelling: a guest cannot put its key in place of the operator's under a name that the server
+// takes for the same, neither in its request nor in one that is sent again after a redirect.
 func TestAttackHeaderInAnotherSpelling(t *testing.T) {
 	s := serveCGI(t)
 	permission := s.permission("127.0.0.1")
@@ -61,8 +61,8 @@ func TestAttackHeaderInAnotherSpelling(t *testing.T) {
 	assert.Equal(t, http.Header{"X-Api-Key": {theSecret}}, request.Header)
 }
 
-// TestHeaderInAnotherSpellingControl: with a client that replaces the exact name alone, the
-// guest's key arrives in the place of the secret.
+// TestHeaderInAnotherSpellingControl: with a client that replaces only the exact name, the guest's key arrives in the
+// place of the secret.
 func TestHeaderInAnotherSpellingControl(t *testing.T) {
 	s := serveCGI(t)
 	client := newUnguarded(t, nil)
@@ -81,8 +81,8 @@ func TestHeaderInAnotherSpellingControl(t *testing.T) {
 	assert.True(t, took)
 }
 
-// TestAttackHeaderWithMorePunctuation: a server that ignores punctuation in the names of headers gets the host's
-// credentials alone. The control is a client without the check, with which it gets the guest's in addition.
+// TestAttackHeaderWithMorePunctuation: a server that ignores punctuation in the names of headers gets only the host's
+// credentials. The control is a client without the check, with which it gets the guest's in addition.
 func TestAttackHeaderWithMorePunctuation(t *testing.T) {
 	var arrived []string
 	s := serve(t, plain, func(_ http.ResponseWriter, r *http.Request) {
@@ -160,8 +160,8 @@ func TestHeadersThatOverrideTheRequest(t *testing.T) {
 // behindProxy is set for the process that TestAttackProxyEnvironment starts.
 const behindProxy = "CAISSON_TEST_BEHIND_PROXY"
 
-// TestAttackProxyEnvironment: the environment of the host does not say where requests go.
-// net/http reads it once in a process, so that the test needs one of its own.
+// TestAttackProxyEnvironment: the environment of the host does not say where requests go. net/http reads it once in a
+// process, so the test needs a separate process.
 func TestAttackProxyEnvironment(t *testing.T) {
 	if os.Getenv(behindProxy) != "" {
 		requestBehindProxy(t)
@@ -176,7 +176,7 @@ func TestAttackProxyEnvironment(t *testing.T) {
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	require.Contains(t, string(output), "PASS: TestAttackProxyEnvironment")
-	assert.EqualValues(t, 1, proxy.requests.Load(), "the control alone asked the proxy")
+	assert.EqualValues(t, 1, proxy.requests.Load(), "only the control asked the proxy")
 }
 
 func requestBehindProxy(t *testing.T) {

@@ -127,7 +127,7 @@ func TestAttackList(t *testing.T) {
 		switch {
 		case isInvalid(err):
 			malformed++
-		case isKind(err, hostfuncs.ErrIO): // names that nobody has
+		case isKind(err, hostfuncs.ErrIO): // names that do not exist
 			assert.Contains(t, err.Error(), "the host's name", target)
 		default:
 			denied(t, err)

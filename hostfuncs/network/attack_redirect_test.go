@@ -69,7 +69,7 @@ func TestAttackRedirect(t *testing.T) {
 	}
 }
 
-// TestAttackRedirectGranted is the other side: a redirect to what is granted is followed.
+// TestAttackRedirectGranted is the control: a redirect to a granted location is followed.
 func TestAttackRedirectGranted(t *testing.T) {
 	second := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "arrived") })
 	first := serve(t, plain, func(w http.ResponseWriter, r *http.Request) {
@@ -209,7 +209,7 @@ func TestAttackRedirectLoop(t *testing.T) {
 	s := serve(t, plain, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) })
 	control := newUnguarded(t, nil)
 	require.Error(t, errOf(control.get(t, s.at("127.0.0.1", "/"))))
-	require.EqualValues(t, 10, s.requests.Swap(0), "a client without a guard goes on for ten hops")
+	require.EqualValues(t, 10, s.requests.Swap(0), "a client without a guard follows ten hops")
 
 	session := open(t, Options{Requests: everything(s.port), Grants: []manifests.NetworkGrant{grantOf(s.permission("127.0.0.1"))}})
 	_, err := get(t, session, s.at("127.0.0.1", "/"))

@@ -89,8 +89,8 @@ func TestAttackLargeBody(t *testing.T) {
 	}
 }
 
-// TestAttackHeldAnswers: what the host holds of answers that nobody receives is what the session may receive, to the
-// byte, and each is copied once. The controls are a session that may receive more, and what append takes.
+// TestAttackHeldAnswers: the host holds unreceived answers up to the session's byte limit and no further, and copies
+// each once. The controls are a session with a higher limit, and the allocations of append.
 func TestAttackHeldAnswers(t *testing.T) {
 	const answer = 4 << 20
 	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) { endless(w, answer) })
@@ -129,7 +129,7 @@ func TestAttackHeldAnswers(t *testing.T) {
 	assert.Greater(t, during.TotalAlloc-before.TotalAlloc, uint64(5*answer/2), "control")
 }
 
-// TestUnsetLimits: limits that nobody set are defaults, neither none nor nothing.
+// TestUnsetLimits: unset limits are the defaults, neither unlimited nor zero.
 func TestUnsetLimits(t *testing.T) {
 	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) { endless(w, defaultBytes+1<<20) })
 	session := granted(t, s, Limits{})
@@ -227,8 +227,8 @@ func TestAttackSlowServer(t *testing.T) {
 	}
 }
 
-// TestAttackSlowServerControl: a client that sets no timeout is waiting long after the time
-// in which the others were sent away.
+// TestAttackSlowServerControl: a client that sets no timeout is still waiting long after the timeout of the attack
+// test.
 func TestAttackSlowServerControl(t *testing.T) {
 	s := serve(t, plain, func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {

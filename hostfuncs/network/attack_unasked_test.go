@@ -28,7 +28,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// rawServer accepts connections, over which a test says what it wants.
+// rawServer accepts connections, over which a test sends any bytes.
 type rawServer struct {
 	port        int
 	certificate string // a file; empty for a server without TLS
@@ -125,8 +125,8 @@ func negotiated(conn net.Conn) string {
 	return ""
 }
 
-// answerThen answers one request, over HTTP/2 where the client can, and sends what nobody
-// asked for, until the client has enough or so much was sent. It returns how much that was.
+// answerThen answers one request, over HTTP/2 where the client can, then sends unasked repeatedly, until the client
+// closes the connection or so many bytes were sent. It returns their number.
 func answerThen(conn net.Conn, unasked []byte, bytes int64) int64 {
 	if negotiated(conn) == "h2" {
 		if answerHTTP2(conn) != nil {
@@ -198,8 +198,8 @@ const (
 	unaskedClient      = "CAISSON_TEST_UNASKED_CLIENT"
 )
 
-// TestAttackStderr: what a server says unasked is not printed by a library of ours. Clients
-// run in processes of their own, whose standard error is looked at.
+// TestAttackStderr: what a server says unasked is not printed by a library of ours. Clients run in separate processes,
+// whose standard error the test checks.
 func TestAttackStderr(t *testing.T) {
 	if os.Getenv(unaskedServer) != "" {
 		askUnasked(t)
@@ -266,7 +266,7 @@ func stderrOf(t *testing.T, s *rawServer, client string) string {
 	return stderr.String()
 }
 
-// askUnasked asks once, and gives the server time to go on.
+// askUnasked asks once, and gives the server time to send more.
 func askUnasked(t *testing.T) {
 	const patience = 300 * time.Millisecond
 	target := os.Getenv(unaskedServer)
@@ -285,10 +285,10 @@ func askUnasked(t *testing.T) {
 	time.Sleep(patience)
 }
 
-// TestAttackFloodAfterAnswer: when it has answered, a server keeps nobody busy. The control
-// reads all that it sends, and answers much of it.
+// TestAttackFloodAfterAnswer: a server that has answered cannot keep the client busy with further frames. The control
+// reads all of them, and answers many.
 func TestAttackFloodAfterAnswer(t *testing.T) {
-	const flood = 4 << 20 // more than the buffers of a connection hold that nobody reads from
+	const flood = 4 << 20 // more than the buffers of an unread connection hold
 	floods := map[string][]byte{
 		"PING":       frame(framePing, 0, 0, "12345678"),
 		"SETTINGS":   frame(frameSettings, 0, 0, ""),

@@ -16,12 +16,12 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// TestAttackPort: a grant for a host's port is none for its others.
+// TestAttackPort: a grant for one port of a host does not grant its other ports.
 func TestAttackPort(t *testing.T) {
 	granted := serve(t, plain, func(http.ResponseWriter, *http.Request) {})
 	other := serve(t, plain, func(http.ResponseWriter, *http.Request) {})
 	target := other.at("127.0.0.1", "/")
-	require.True(t, hostCheck(func(host string) bool { return host == "127.0.0.1" }, target), "a check of the host alone lets it through")
+	require.True(t, hostCheck(func(host string) bool { return host == "127.0.0.1" }, target), "a check of only the host lets it through")
 	s := open(t, Options{Requests: everything(granted.port, other.port), Grants: []manifests.NetworkGrant{grantOf(granted.permission("127.0.0.1"))}})
 	_, err := get(t, s, target)
 	assert.Equal(t, "the grant at policy.yaml:7 covers 127.0.0.1, but not http on port "+strconv.Itoa(other.port), denied(t, err))
@@ -29,7 +29,7 @@ func TestAttackPort(t *testing.T) {
 	require.NoError(t, errOf(get(t, s, granted.at("127.0.0.1", "/"))))
 }
 
-// TestAttackNumericHosts: what inet_aton takes for an address is no host.
+// TestAttackNumericHosts: text that only inet_aton accepts as an address is not a host.
 func TestAttackNumericHosts(t *testing.T) {
 	for _, host := range []string{
 		"2130706433", "0x7f000001", "0177.0.0.1", "127.1", "127.0.1", "0x7f.1", "0x7f.0.0.0x1", "017700000001", "127.0.0.0x1",
@@ -108,7 +108,7 @@ func TestHostsAreNormalised(t *testing.T) {
 	}
 }
 
-// TestAttackGlob: a wildcard stands for whole labels.
+// TestAttackGlob: a wildcard matches whole labels.
 func TestAttackGlob(t *testing.T) {
 	glob := func(pattern, host string) bool { matches, _ := path.Match(pattern, host); return matches }
 	require.True(t, glob("allowed*", "allowedevil.test"), "a glob matches what a label does not")
@@ -215,7 +215,7 @@ func TestAttackAmbiguousPath(t *testing.T) {
 		assert.Equal(t, "denied by policy.yaml:9", denied(t, err), path)
 		require.Zero(t, restricted.Journal.Denials()[0].Allow)
 		require.NoError(t, errOf(get(t, free, s.at("127.0.0.1", path))), path)
-		assert.Equal(t, path, got, "what no permission reads is sent as it is")
+		assert.Equal(t, path, got, "the part that no permission reads is sent unchanged")
 	}
 	for _, path := range []string{"/v1", "/v1/", "/v1/x", "/%76%31/x", "/only/", "/only/x", "/v1/a%20b", "/v1/ü"} {
 		require.NoError(t, errOf(get(t, restricted, s.at("127.0.0.1", path))), path)

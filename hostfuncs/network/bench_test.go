@@ -54,7 +54,7 @@ func BenchmarkDecide(b *testing.B) {
 	})
 }
 
-// BenchmarkDo compares a request with one of net/http alone, to a server in this process.
+// BenchmarkDo compares a request with one of plain net/http, to a server in this process.
 func BenchmarkDo(b *testing.B) {
 	page := strings.Repeat("0123456789abcdef", 1<<10)
 	s := serve(b, plain, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, page) })

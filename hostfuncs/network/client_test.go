@@ -19,7 +19,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// TestDeadlineOfTheContext: without a timeout of its own, a request has the context's time.
+// TestDeadlineOfTheContext: a request without a timeout has the context's deadline.
 func TestDeadlineOfTheContext(t *testing.T) {
 	s := serve(t, plain, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	session := granted(t, s, Limits{})
@@ -55,8 +55,8 @@ func TestShown(t *testing.T) {
 	assert.Less(t, len(long), maxShown+len("…")+1)
 }
 
-// TestConnectKeepsTheName: where connections go is the operator's choice; what is asked of
-// the server there, and what its certificate has to say, is the host's name.
+// TestConnectKeepsTheName: the operator chooses the address of connections, but the request and the check of the
+// certificate use the host's name.
 func TestConnectKeepsTheName(t *testing.T) {
 	var host, name string
 	s := serve(t, secure, func(_ http.ResponseWriter, r *http.Request) { host, name = r.Host, r.TLS.ServerName })

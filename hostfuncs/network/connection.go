@@ -17,9 +17,9 @@ const (
 	// Chunked and compressed bodies can consist almost entirely of overhead.
 	maxOverhead    = 1 << 20
 	maxBytesOfByte = 16
-	// lastWords is how long to wait for a response after writing the request has failed.
+	// lastWords is the maximum wait for a response after writing the request failed.
 	lastWords = time.Second
-	// writeWait is how long to wait for the request to be written once its response is complete.
+	// writeWait is the maximum wait for the rest of the request to be written once its response is complete.
 	writeWait = 50 * time.Millisecond
 	// idleTimeout is shorter than the usual timeout of servers, so that a request seldom
 	// arrives on a connection that is being closed.

@@ -96,7 +96,7 @@ func TestClosedConnection(t *testing.T) {
 	}
 }
 
-// TestServerClosesIdleConnection: what was closed while nobody used it is not used.
+// TestServerClosesIdleConnection: an idle connection that the server closed is not used again.
 func TestServerClosesIdleConnection(t *testing.T) {
 	left := make(chan struct{}, 3)
 	s := serveRaw(t, func(conn net.Conn) {
@@ -162,7 +162,7 @@ func TestInformationalAnswers(t *testing.T) {
 	}
 }
 
-// TestOnlyHTTP2: a server that speaks HTTP/2 alone is one that cannot be talked to.
+// TestOnlyHTTP2: requests to a server that speaks only HTTP/2 fail.
 func TestOnlyHTTP2(t *testing.T) {
 	s := serveRaw(t, func(conn net.Conn) {
 		conn.Write(frame(frameSettings, 0, 0, ""))

@@ -97,7 +97,7 @@ func (a *attempts) check(known *ranges, to *reach, address string) error {
 	return errRefused
 }
 
-// failure returns the reason why there is no connection: the first [refusal] if no address was allowed, else err.
+// failure returns the reason why connecting failed: the first [refusal] if no address was allowed, else err.
 func (a *attempts) failure(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

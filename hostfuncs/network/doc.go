@@ -20,9 +20,9 @@
 //   - Names are compared in lower case, addresses by value. Non-ASCII names and addresses in
 //     inet_aton forms are rejected. A name may end with the root's dot in a URL, but not in a
 //     permission.
-//   - A path prefix consists of whole segments: /v1 matches /v1 and everything below it, /v1/
-//     only what is below. Paths are compared decoded. A path that a server could clean, decode
-//     again or cut into another path matches no granted prefix except /, and every denied one.
+//   - A path prefix consists of whole segments: /v1 matches /v1 and everything below it, /v1/ only paths below it.
+//     Paths are compared decoded. A path that a server could clean, decode again or cut into another path matches no
+//     granted prefix except /, and every denied one.
 //   - Methods are compared exactly; GET does not include HEAD. CONNECT and TRACE cannot be
 //     granted.
 //
@@ -37,10 +37,9 @@
 //   - A server's bytes are read only while a request waits for them, and within limits. A
 //     connection on which a server sends anything else is closed. No library writes to the
 //     process's log.
-//   - Each hop of a redirect is treated like the first request: it is parsed as strictly and
-//     checked again, and it gets the secrets of its own origin. Another origin gets only these
-//     headers of the guest: Accept, Accept-Language, Range, User-Agent and, if the body is sent,
-//     Content-Type.
+//   - Each hop of a redirect is treated like the first request: it is parsed as strictly and checked again, and it gets
+//     the secrets of the hop's origin. Another origin gets only these headers of the guest: Accept, Accept-Language,
+//     Range, User-Agent and, if the body is sent, Content-Type.
 //   - Environment variables, proxies, cookie jars and caches have no effect.
 //   - Requests, bytes, redirects, headers, connections and time have limits by default.
 //   - A guest sees no address that it did not name, and no value of a secret.

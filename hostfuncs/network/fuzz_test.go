@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// simpleHost reads the host and the port of a URL as a person would, and knows of no user
-// info, no escapes and no forms.
+// simpleHost reads the host and the port of a URL as a person would, and does not know user info, escapes or other
+// spellings.
 func simpleHost(text string) (scheme, host, port string) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
@@ -56,7 +56,7 @@ func requireLocation(t *testing.T, l *location) {
 	if strings.ContainsAny(l.Host.String(), ":") || strings.Trim(l.Host.String(), "0123456789.") == "" {
 		require.Equal(t, must(netip.ParseAddr(l.Host.String())), l.Host.Address())
 	}
-	// What is sent is read as it was.
+	// The URL to send parses to the same location.
 	same := must(parseURL(text))
 	require.Equal(t, l.path, same.path)
 	require.Equal(t, l.Host.String(), same.Host.String())
@@ -107,7 +107,7 @@ func FuzzLocation(f *testing.F) {
 	})
 }
 
-// FuzzRules: what is effective is what both sides allow and nobody denies.
+// FuzzRules: a request is allowed if the manifest and a grant allow it and no denial matches.
 func FuzzRules(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed, seed*7919)
@@ -147,7 +147,7 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// requireReceipt: a refusal has a reason, and what it suggests closes the gap.
+// requireReceipt: a refusal has a reason, and the suggested rules allow the request.
 func requireReceipt(t *testing.T, p *effective, l *location, method string) {
 	t.Helper()
 	receipt := p.receipt(l, method)

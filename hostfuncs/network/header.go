@@ -101,8 +101,8 @@ func wholeAnswer(header http.Header) {
 	}
 }
 
-// crossOrigin returns the guest's headers that may follow a redirect to another origin. The others
-// may hold secrets that are meant for the first origin.
+// crossOrigin returns the guest's headers that may follow a redirect to another origin. Any other header may hold a
+// secret that is meant for the first origin.
 func crossOrigin(header http.Header, withBody bool) http.Header {
 	kept := http.Header{}
 	names := []string{"Accept", "Accept-Language", "User-Agent", "Range"}

@@ -47,7 +47,7 @@ type effective struct {
 	requests []rule
 	grants   []grant
 	denials  []denial
-	rules    permission.Rules     // of what is above
+	rules    permission.Rules     // of the requests, grants and denials
 	outcomes []permission.Outcome // of the requests
 	permits  []permit             // of all of them
 	known    *ranges

@@ -87,11 +87,11 @@ func (c *cosmos) url() string {
 	return fmt.Sprintf("http://%s:%d%s", host, c.ports[c.random.IntN(len(c.ports))], []string{"/", "/a", "/a/b", "/ab", "/a/../b", "/a%2fb"}[c.random.IntN(6)])
 }
 
-// some returns a random part of a list, of at least so many.
-func some[T any](random *rand.Rand, list []T, least int) []T {
+// some returns a random part of a list, with at least minimum elements.
+func some[T any](random *rand.Rand, list []T, minimum int) []T {
 	list = slices.Clone(list)
 	random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	return list[:least+random.IntN(len(list)-least+1)]
+	return list[:minimum+random.IntN(len(list)-minimum+1)]
 }
 
 func (c *cosmos) permission() manifests.NetworkPermission {
@@ -102,9 +102,9 @@ func (c *cosmos) permission() manifests.NetworkPermission {
 	}
 }
 
-func (c *cosmos) networks(least int) []netip.Prefix {
+func (c *cosmos) networks(minimum int) []netip.Prefix {
 	var prefixes []netip.Prefix
-	for _, text := range some(c.random, []string{"127.1.0.0/16", "127.2.0.0/16", "127.2.0.1/32", "127.3.0.0/24"}, least) {
+	for _, text := range some(c.random, []string{"127.1.0.0/16", "127.2.0.0/16", "127.2.0.1/32", "127.3.0.0/24"}, minimum) {
 		prefixes = append(prefixes, netip.MustParsePrefix(text))
 	}
 	return prefixes

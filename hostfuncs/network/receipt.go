@@ -12,7 +12,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// receipt returns a receipt with the reason why a request was denied and what would allow it. Its Value is not set.
+// receipt returns a receipt with the reason why a request was denied and the rules that would allow it. Its Value is
+// not set.
 func (p *effective) receipt(l *location, method string) tool.Denial {
 	refused := tool.Denial{Permission: "network"}
 	if d := p.denialOf(l, method); d != nil {
@@ -221,7 +222,7 @@ func reasonText(asked *rule, given []*grant, complete bool) string {
 	return strings.Join(cuts, "; ")
 }
 
-// deniedText names the denials that may cut what was requested.
+// deniedText returns the origins of the denials that may cut the request.
 func (p *effective) deniedText(cut []int) string {
 	var lines []string
 	for _, i := range cut {

@@ -279,14 +279,14 @@ func plainAllows(p manifests.NetworkPermission, u plainUse) bool {
 		slices.Contains(orDefault(p.Methods, "GET"), u.method) && (whole || !u.ambiguous && plainPath(p.Paths, u.path))
 }
 
-// plainDenies knows that what is left out is everything.
+// plainDenies reports whether a denial matches a use. An omitted field matches everything.
 func plainDenies(d manifests.NetworkDeny, u plainUse) bool {
 	return (d.Host == "" || plainHost(d.Host, u.host)) && (len(d.Ports) == 0 || slices.Contains(d.Ports, u.port)) &&
 		(len(d.Schemes) == 0 || slices.Contains(d.Schemes, u.scheme)) && (len(d.Methods) == 0 || slices.Contains(d.Methods, u.method)) &&
 		(len(d.Paths) == 0 || u.ambiguous || plainPath(d.Paths, u.path))
 }
 
-// TestDecideAgainstReference: what is effective of the network is what a few plain loops say.
+// TestDecideAgainstReference: the effective network permission is the one that a few plain loops compute.
 func TestDecideAgainstReference(t *testing.T) {
 	uses := []plainUse{}
 	for _, host := range []string{"a.test", "b.a.test", "c.b.a.test", "evila.test", "1.2.3.4", "other.example"} {
@@ -340,7 +340,7 @@ func TestDenialsByAddressTakeNothingWhole(t *testing.T) {
 	require.True(t, overlap)
 }
 
-// TestNoMethodIsNotEveryMethod: what is left of a permission for tunnels alone allows nothing.
+// TestNoMethodIsNotEveryMethod: a permission that lists only CONNECT, which cannot be granted, allows nothing.
 func TestNoMethodIsNotEveryMethod(t *testing.T) {
 	requests := []manifests.NetworkPermission{{Host: "a.test", Methods: []string{"CONNECT"}}}
 	p := must(readPermission(Options{Requests: requests, Grants: []manifests.NetworkGrant{{NetworkPermission: manifests.NetworkPermission{Host: "*", Methods: []string{"CONNECT", "GET"}}}}}))

@@ -18,7 +18,7 @@ type rule struct {
 	host      permission.Host
 	endpoints []endpoint
 	methods   []string
-	// everyMethod stands for a list of all methods. Only denials use it.
+	// everyMethod means a list of all methods. Only denials use it.
 	everyMethod bool
 	paths       []permission.URLPath
 }

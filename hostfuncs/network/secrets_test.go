@@ -116,7 +116,7 @@ func TestSecretInQuery(t *testing.T) {
 	assert.NotContains(t, session.Journal.HostCalls()[0].Target, "key")
 }
 
-// TestAttackSecretInRedirect: a server that puts what it got into its redirects would send a secret to where they lead.
+// TestAttackSecretInRedirect: a server that copies a secret into its redirects would send it to their targets.
 func TestAttackSecretInRedirect(t *testing.T) {
 	other := serve(t, plain, http.NotFound)
 	s := serve(t, plain, func(w http.ResponseWriter, r *http.Request) {
@@ -133,8 +133,8 @@ func TestAttackSecretInRedirect(t *testing.T) {
 	assert.Zero(t, other.connections.Load())
 }
 
-// TestReceiptWithoutSecret: a server can put a secret into a path of its own, from where it
-// would get into what a receipt suggests.
+// TestReceiptWithoutSecret: a server can put a secret into the path of a redirect, from where it would get into a
+// receipt's suggested rules.
 func TestReceiptWithoutSecret(t *testing.T) {
 	s := serve(t, plain, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/echo/"+r.Header.Get("X-Api-Key"), http.StatusFound)
@@ -186,7 +186,7 @@ func TestSecretInBody(t *testing.T) {
 // TestAttackCutSecret: a guest that has its bytes end within a secret learns no part of it.
 func TestAttackCutSecret(t *testing.T) {
 	text := strings.Repeat("x", 100) + theSecret + base64.StdEncoding.EncodeToString([]byte(theSecret)) + strings.Repeat("y", 100)
-	// Each piece arrives by itself, so that what is beyond the cut has to be waited for.
+	// Each piece arrives separately, so that the client must wait for the bytes beyond the cut.
 	s := serve(t, plain, func(w http.ResponseWriter, r *http.Request) {
 		size, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
 		io.WriteString(w, text[:size+1])
@@ -217,7 +217,8 @@ func TestAttackCutSecret(t *testing.T) {
 	require.NotZero(t, cutPlain, "the attack must work where the text is cut before it is masked")
 }
 
-// around returns what is in a text but what TestAttackCutSecret puts around the secret, and what stands in its place.
+// around returns a text without the secret's placeholder and the letters that TestAttackCutSecret puts around the
+// secret.
 func around(text []byte) string {
 	return strings.Trim(strings.ReplaceAll(string(text), "[secret API_KEY]", ""), "xy")
 }

@@ -27,8 +27,8 @@ type Limits struct {
 	Bytes manifests.Bytes // of all bodies, in both directions, decompressed
 }
 
-// maxClientInFlight is the number of requests that all sessions of a client may have in flight.
-// It leaves room for 64 sessions at their own limit, so that a few cannot block the others.
+// maxClientInFlight is the number of requests that all sessions of a client may have in flight. It leaves room for 64
+// sessions at their own limit, so that a few cannot block the rest.
 const maxClientInFlight = 64 * maxInFlight
 
 // inFlight is the set of requests of a client or a session that are in flight. It is safe for concurrent use.

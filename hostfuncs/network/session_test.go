@@ -148,7 +148,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestClose: when a session is closed, nothing of it goes on.
+// TestClose: closing a session ends all its requests.
 func TestClose(t *testing.T) {
 	for name, closing := range map[string]func(*Session){
 		"session": (*Session).Close,

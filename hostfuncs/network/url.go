@@ -18,7 +18,7 @@ const maxURL = 8 << 10 // bytes
 type location struct {
 	permission.Origin // of a single host and port
 	path              permission.RequestPath
-	// url is what is sent. It has no user info and no fragment.
+	// url is the URL to send. It has no user info and no fragment.
 	url url.URL
 }
 
@@ -28,7 +28,7 @@ type endpoint struct {
 	port   int
 }
 
-// everyPort stands for all ports of a scheme, in a denial and in a manifest's request.
+// everyPort means all ports of a scheme, in a denial and in a manifest's request.
 const everyPort = 0
 
 func (e endpoint) covers(other endpoint) bool {

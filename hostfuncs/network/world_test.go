@@ -262,8 +262,8 @@ func denied(t testing.TB, err error) string {
 	return failed.Denial.Rule
 }
 
-// unguarded is a client as people write it. It records to which addresses it would connect,
-// and connects to those of loopback alone.
+// unguarded is a client as people write it. It records to which addresses it would connect, and connects only to those
+// of loopback.
 type unguarded struct {
 	*http.Client
 	mu    sync.Mutex

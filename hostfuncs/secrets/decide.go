@@ -254,8 +254,8 @@ func denialOf(name, rule string, allow tool.Allow) tool.Denial {
 	return tool.Denial{Permission: "secrets", Value: shownName(name), Rule: rule, Allow: allow}
 }
 
-// allowRequest returns what would allow a secret that the manifest does not request. The tool's
-// author still has to fill in where it goes.
+// allowRequest returns the rules that would allow a secret that the manifest does not request. The tool's author still
+// has to fill in where it goes.
 func (s *Set) allowRequest(name string) tool.Allow {
 	allow := tool.Allow{Manifest: manifests.Permissions{Secrets: []manifests.SecretPermission{{Name: name}}}.Rule()}
 	if s != nil {

@@ -205,7 +205,7 @@ func TestTwoGrantsForOneOrigin(t *testing.T) {
 	require.NoError(t, try(func(g *manifests.SecretGrant) { g.Ports = []int{8443} }, asked), "another port is another origin")
 	require.NoError(t, try(func(g *manifests.SecretGrant) { g.Schemes = []string{"http"} }, asked), "as is another scheme")
 	require.NoError(t, try(func(g *manifests.SecretGrant) { g.Place = inQuery("q") }, asked), "a grant for another place is not for this request")
-	require.NoError(t, try(func(*manifests.SecretGrant) {}), "what nobody asks for contradicts nobody")
+	require.NoError(t, try(func(*manifests.SecretGrant) {}), "grants of a secret that is not requested do not conflict")
 }
 
 // TestAlternativesForOnePlace: the first in the manifest's order that has a value goes there.
@@ -275,8 +275,8 @@ func TestPartOfAGrantMayHaveNoValue(t *testing.T) {
 	assert.Contains(t, decision.Granted, "; SEARCH_KEY from the environment variable UNSET for https://api.search.example:8443 (caisson.yaml:20)")
 }
 
-// TestUnsent: a request lacks a secret that is granted for its host if that has no value, or another scheme or port. A
-// secret that nobody grants, that is denied, or in whose place another one is sent, is not missed.
+// TestUnsent: Unsent reports a secret that is granted for the request's host but has no value, or is bound to another
+// scheme or port. It does not report a secret that is not granted or is denied, or in whose place another one is sent.
 func TestUnsent(t *testing.T) {
 	elsewhere := granted("PORT_KEY", host)
 	elsewhere.Ports = []int{8443}

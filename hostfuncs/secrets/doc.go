@@ -25,9 +25,8 @@
 //
 // # Limitations
 //
-//   - A server can deliberately reveal the secret to a guest: reversed, in two halves, or in its
-//     own encoding. Masking is for servers that echo what they got. Bind secrets only to origins
-//     that you trust with them.
+//   - A server can deliberately reveal the secret to a guest: reversed, in two halves, or in a private encoding.
+//     Masking is for servers that echo their input. Bind secrets only to origins that you trust with them.
 //   - Nested forms are not found, such as Base64 whose slashes are escaped in JSON, or a value that
 //     is percent-encoded twice. Other encodings are not found either: Base32, HTML character
 //     references, UTF-16, "+" for a space, or letters in another case, as in the name of a header.

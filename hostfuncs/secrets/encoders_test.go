@@ -107,7 +107,7 @@ func jsonText(s string) string {
 	return string(encoded[1 : len(encoded)-1])
 }
 
-// percentOf escapes every so manieth byte, and what must be escaped: what is no letter and no digit.
+// percentOf escapes each byte whose index is a multiple of every, and all bytes except letters and digits.
 func percentOf(s string, every int, format string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -120,7 +120,7 @@ func percentOf(s string, every int, format string) string {
 	return b.String()
 }
 
-// unicodeOf escapes every so manieth character, and what is no letter and no digit.
+// unicodeOf escapes each character whose index is a multiple of every, and all except letters and digits.
 func unicodeOf(s string, every int, format string) string {
 	var b strings.Builder
 	for i, r := range []rune(s) {

@@ -60,7 +60,7 @@ func (f *form) add(shown, value string) {
 // hexadecimal: two characters for each byte, and the separators between them.
 func longestForm(length int) int { return 2 * length * (1 + maxBetween) }
 
-// gap marks in a window what cannot be part of a value. No value contains it.
+// gap marks a part of a window that cannot be part of a value. No value contains it.
 const gap = 0
 
 // window is the part of a text that has been read and is being searched.
@@ -240,8 +240,8 @@ func newHexadecimal() *alphabet {
 func (a *alphabet) occursIn([]byte) bool { return true }
 func (a *alphabet) width([]byte) int     { return 1 }
 
-// write returns the characters that the value alone determines, for each number of bytes that may
-// precede it. They repeat after a number of bytes that fills whole characters.
+// write returns the characters that depend only on the value, for each number of bytes that may precede it. They repeat
+// after a number of bytes that fills whole characters.
 func (a *alphabet) write(value string) []needle {
 	var needles []needle
 	for before := 0; before == 0 || 8*before%a.bits != 0; before++ {

@@ -18,8 +18,8 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 )
 
-// FuzzMask puts a value into a text, in every form, and decodes what is left in every way
-// that is known: the value is not there any more. A text that gives nothing away stays.
+// FuzzMask masks a text that contains a value in any form, and decodes the result in every known way: it must not
+// contain the value. A text that reveals nothing is unchanged.
 func FuzzMask(f *testing.F) {
 	all := encoders()
 	f.Add(value, "before ", " after", uint8(0))
@@ -45,7 +45,7 @@ func FuzzMask(f *testing.F) {
 		masked := set.MaskText(text)
 		require.Equal(t, masked, set.MaskText(masked), "masking twice is masking once")
 		require.False(t, decodesTo(masked, value), "%s: %q", e.name, masked)
-		if decodesTo(text, value) { // and is not hidden by what stands around it
+		if decodesTo(text, value) { // and the surrounding text does not hide it
 			require.NotEqual(t, text, masked, e.name)
 		}
 		// The bits that a value shares with a character of Base64 are not compared.
@@ -153,7 +153,7 @@ func membersOf(text []byte) ([]member, bool) {
 	return members, true
 }
 
-// FuzzAgeLines: what is read can be written again, and no error repeats what it read.
+// FuzzAgeLines: parsed values can be written and parsed again, and no error repeats its input.
 func FuzzAgeLines(f *testing.F) {
 	f.Add(ageContent)
 	f.Add("A=1\nA=2")

@@ -15,7 +15,7 @@ import (
 )
 
 // Inject puts the secrets that are bound to the request's origin into the request, and returns the body, which is a new
-// slice if a secret went into it. A secret replaces what is in its place, and headers and parameters whose names
+// slice if a secret went into it. A secret replaces the value in its place, and headers and parameters whose names
 // servers may treat as the same ([permission.FoldHeader] and [permission.FoldName]). Inject modifies the request's
 // Header and URL. The caller sets Body and ContentLength from the returned body.
 //
@@ -109,12 +109,12 @@ func (b *binding) refuse(message string) error {
 	return &Error{Name: b.name, Kind: hostfuncs.ErrInvalid, Message: message}
 }
 
-// maxBodyDepth is how deep a body may nest, as for the standard library.
+// maxBodyDepth is the maximum nesting of a body, as in the standard library.
 const maxBodyDepth = 10_000
 
-// setMember removes every top-level member of a name from a JSON object, however the name is escaped, and adds it with
-// a text as its value, behind all others: those who ignore the case of names take the last one. All others stay as they
-// are, byte for byte. It reports false for what is not one JSON object.
+// setMember removes every top-level member with the name from a JSON object, however the name is escaped, and appends
+// one with the value as a string: readers that ignore the case of names take the last one. All other members are kept
+// byte for byte. It returns false if the text is not a single JSON object.
 func setMember(object []byte, name, value string) ([]byte, bool) {
 	limits := jsontext.Limits{Depth: maxBodyDepth, Values: len(object) + 1, Repeated: true, Shallow: true}
 	doc, err := jsontext.Parse(string(object), limits)

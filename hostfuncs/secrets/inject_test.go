@@ -101,8 +101,8 @@ func TestInjectIntoForm(t *testing.T) {
 	assert.Equal(t, "a=1+2&b=%41&api_key=0123456789%2Babcdef", string(must(set.Inject(r, []byte("a=1+2&api%5fkey=x&b=%41")))))
 }
 
-// TestAttackLongBodies: what looks for the place of a secret in a body is bounded, and allocates for the whole, not for
-// each parameter. As long as may be, it ends with the request's context while others do the same.
+// TestAttackLongBodies: the search for a secret's place in a body is bounded, and allocates for the whole body, not for
+// each parameter. In the longest body, it ends with the request's context while it waits for other searches.
 func TestAttackLongBodies(t *testing.T) {
 	set := one(t, inBody("api_key"), "0123456789abcdef")
 	for media, part := range map[string]string{"application/x-www-form-urlencoded": "a&", "application/json": " "} {

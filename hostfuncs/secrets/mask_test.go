@@ -46,7 +46,7 @@ func TestMaskFindsEveryForm(t *testing.T) {
 				assert.Contains(t, masked, "[secret SEARCH_KEY]")
 				assert.True(t, strings.HasPrefix(masked, "<p>before <"), masked)
 				assert.True(t, strings.HasSuffix(masked, "> after</p>"), masked)
-				assert.LessOrEqual(t, len(strings.Join(strings.Fields(masked), "")), len("<p>before<[secretSEARCH_KEY]>after</p>")+16, "what is left of the form: %s", masked)
+				assert.LessOrEqual(t, len(strings.Join(strings.Fields(masked), "")), len("<p>before<[secretSEARCH_KEY]>after</p>")+16, "the rest of the form: %s", masked)
 				assert.False(t, decodesTo(masked, value), masked)
 				assert.Equal(t, masked, set.MaskText(masked), "masking twice is masking once")
 				assert.False(t, decodesTo(set.MaskText(form), value), "with nothing around it")
@@ -76,7 +76,7 @@ func TestNaiveMaskIsNotEnough(t *testing.T) {
 	assert.Zero(t, through["plain"])
 }
 
-// TestSeparatorsAreBounded: a form ends where more than MaxBetween separators stand in it.
+// TestSeparatorsAreBounded: a form ends at more than MaxBetween separators in a row.
 func TestSeparatorsAreBounded(t *testing.T) {
 	set := one(t, inHeader("X"), value)
 	for _, encoded := range []string{hex.EncodeToString([]byte(value)), base64.StdEncoding.EncodeToString([]byte(value))} {
@@ -89,9 +89,9 @@ func TestSeparatorsAreBounded(t *testing.T) {
 	assert.Equal(t, comma, set.MaskText(comma), "a comma is no separator")
 }
 
-// TestMaskAnywhereInALongText: where a form begins makes no difference, nor does what it follows.
+// TestMaskAnywhereInALongText: neither the offset of a form nor the text before it matters.
 func TestMaskAnywhereInALongText(t *testing.T) {
-	const stretch = 32 << 10 // what is read at once
+	const stretch = 32 << 10 // bytes that are read at once
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, value := range []string{value, strings.Repeat("Long-Key/7+", 50)} {
 		set := one(t, inHeader("X"), value)
@@ -170,14 +170,14 @@ func TestMaskOfSeveralSecrets(t *testing.T) {
 	assert.Regexp(t, `^\[secret [AB]\]$`, same.MaskText("0123456789abcdef"))
 }
 
-// TestMaskOfWhatMaskingCompletes: a placeholder that makes a value with the text beside it
-// is masked in turn, and where that has no end the text goes altogether.
+// TestMaskOfWhatMaskingCompletes: a placeholder that forms a value with adjacent text is masked in turn. Where that
+// would not end, it replaces all of the text.
 func TestMaskOfWhatMaskingCompletes(t *testing.T) {
 	set := several(t, map[string]string{"A": "0123456789abcdef", "B": "xxxxxxxxxxxxxxxxxxx[secret"})
 	assert.Equal(t, "[secret B] A]", set.MaskText("xxxxxxxxxxxxxxxxxxx0123456789abcdef"))
 	endless := several(t, map[string]string{"A": "(((((((((([secret A"})
 	assert.Equal(t, "[secret A]", endless.MaskText(strings.Repeat("(", 60)+"(((((((((([secret A]"))
-	require.ErrorIs(t, errOf(tryOne(inHeader("X"), "[secret SEARCH_KEY]")), secrets.ErrValue, "what stands for a value must not hold it")
+	require.ErrorIs(t, errOf(tryOne(inHeader("X"), "[secret SEARCH_KEY]")), secrets.ErrValue, "a placeholder must not contain its value")
 }
 
 // TestMaskFirstLeavesNoPartAtTheCut: a reader that sees Longest more than it shows.
@@ -193,7 +193,7 @@ func TestMaskFirstLeavesNoPartAtTheCut(t *testing.T) {
 			case n <= 40:
 				require.Equal(t, text[:n], masked, "%s, cut at %d", e.name, n)
 			case n < 40+len(form):
-				// Encoded text around the value may be left, such as what stands before it.
+				// Encoded text around the value may be left, such as the characters before it.
 				require.Less(t, len(strings.Join(strings.Fields(masked), "")), 40+len("[secretSEARCH_KEY]")+24, "%s, cut at %d: %s", e.name, n, masked)
 			default:
 				require.Contains(t, masked, "[secret SEARCH_KEY]", "%s, cut at %d", e.name, n)

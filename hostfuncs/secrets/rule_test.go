@@ -23,7 +23,7 @@ type secretUse struct {
 
 func oneOf[T any](random *rand.Rand, list ...T) T { return list[random.IntN(len(list))] }
 
-// TestDecideSecrets: what is effective of secrets is what a few plain comparisons say.
+// TestDecideSecrets: the effective secrets are those that a few plain comparisons find.
 func TestDecideSecrets(t *testing.T) {
 	places := []manifests.SecretPlace{{Header: "X-Key"}, {Header: "Authorization", Prefix: "Bearer "}, {Query: "key"}, {Body: "key"}}
 	var uses []secretUse

@@ -31,7 +31,7 @@ type sources struct {
 	ages   map[ageFile]map[string]string
 }
 
-// reading is what a source holds for a grant: a value, or the reason why there is none.
+// reading is the result of reading a source for a grant: a value, or the reason why there is none.
 type reading struct {
 	value   string
 	missing string
@@ -80,8 +80,8 @@ func readFile(name string) (reading, error) {
 	return reading{value: text, note: note}, nil
 }
 
-// readPrivate reads a regular file of at most limit bytes that only its owner can change. The note
-// is set if others can read the file. Errors never contain any of the content.
+// readPrivate reads a regular file of at most limit bytes that only its owner can change. The note is set if other
+// users can read the file. Errors never contain any of the content.
 func readPrivate(name string, limit int64) (data []byte, note string, err error) {
 	file, info, err := hostfile.Open(name, hostfile.Follow)
 	if errors.Is(err, hostfile.ErrIrregular) {

@@ -57,7 +57,7 @@ func TestGrantWithoutAPlaceIsForHeaders(t *testing.T) {
 	}
 }
 
-// TestSetServesManyAtOnce has something to find for the race detector alone.
+// TestSetServesManyAtOnce is for the race detector.
 func TestSetServesManyAtOnce(t *testing.T) {
 	set := one(t, inHeader("X-Api-Key"), value)
 	for range 8 {

@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// shown keeps what is shown.
+// shown records the emissions of a stream.
 type shown []tool.Emission
 
 func (s *shown) emit(e tool.Emission) error {
@@ -49,7 +49,7 @@ func TestWhatIsSaidIsShown(t *testing.T) {
 	}
 }
 
-// TestAdmission: a call says so much and no more, whether or not anybody could read it.
+// TestAdmission: a call is charged for each request up to its limit, whether or not the request is valid.
 func TestAdmission(t *testing.T) {
 	s := stream.Open(stream.Options{Bytes: 10})
 	require.NoError(t, s.Admit(6))
@@ -69,7 +69,7 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// TestSameAnswerWithoutAnybody: a tool cannot tell whether somebody watches.
+// TestSameAnswerWithoutAnybody: a tool cannot tell whether its stream has a receiver.
 func TestSameAnswerWithoutAnybody(t *testing.T) {
 	var seen shown
 	for _, e := range []tool.Emission{text("a"), text(""), {Type: "other"}, {Type: tool.EmitJSON, Data: json.RawMessage("{")}} {
@@ -112,7 +112,8 @@ func masking(_ context.Context, text []byte) ([]byte, error) {
 	return bytes.ReplaceAll(text, []byte(base64.StdEncoding.EncodeToString([]byte(secret))), []byte("[secret KEY]")), nil
 }
 
-// TestSecretsAreTakenOut of every part; where nothing can stand for one, nothing is shown.
+// TestSecretsAreTakenOut: secrets are masked in every part of an emission. An emission that cannot hold a placeholder
+// is withheld.
 func TestSecretsAreTakenOut(t *testing.T) {
 	image, err := json.Marshal([]byte(secret))
 	require.NoError(t, err)
@@ -145,8 +146,8 @@ func TestSecretsAreTakenOut(t *testing.T) {
 	assert.Equal(t, secret, seen[0].Text)
 }
 
-// TestFractionsTellNoSecret: a secret of digits does not go out as how much is done, however small
-// that is. The control is a fraction with other digits, and one that nobody looks at.
+// TestFractionsTellNoSecret: a secret of digits is not sent as a fraction, however small. The controls are a fraction
+// with other digits, and a stream without a mask.
 func TestFractionsTellNoSecret(t *testing.T) {
 	const card = "4929123456781234"
 	hide := func(_ context.Context, text []byte) ([]byte, error) {

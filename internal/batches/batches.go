@@ -12,7 +12,7 @@ import (
 	"github.com/caisson-run/caisson/executor"
 )
 
-// The errors of this package, for errors.Is. Others are of package folder or the operating system.
+// The errors of this package, for errors.Is. Other errors come from package folder or the operating system.
 var (
 	ErrNotFound  = errors.New("there is no such batch")
 	ErrAmbiguous = errors.New("several batches match the id")

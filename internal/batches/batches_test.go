@@ -163,9 +163,8 @@ func TestWhatWasReadBeforeIsNotClaimedLater(t *testing.T) {
 	assert.Len(t, files, 1, "no marker is left next to the file")
 }
 
-// TestAFileIsClaimedOnceWhateverRemembersIt: of many that resume the same file at the same time, by
-// different paths and with different state folders, one can. Control: claims in the state folders alone
-// all succeed.
+// TestAFileIsClaimedOnceWhateverRemembersIt: of many that resume the same file at the same time, by different paths and
+// with different state folders, one can. Control: claims that are only in the state folders all succeed.
 func TestAFileIsClaimedOnceWhateverRemembersIt(t *testing.T) {
 	batch, dir := waiting(t), t.TempDir()
 	require.NoError(t, Folder("").At(filepath.Join(dir, "batch.json")).Keep(batch))
@@ -248,7 +247,7 @@ func TestRoomIsBounded(t *testing.T) {
 	for _, path := range []string{old, fresh} {
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
 	}
-	long := time.Now().Add(-2 * kept)
+	long := time.Now().Add(-2 * retention)
 	require.NoError(t, os.Chtimes(old, long, long))
 	require.NoError(t, os.Chtimes(places[3].Path(), long, long))
 	root := rootOf(t, string(folder))

@@ -21,9 +21,9 @@ const (
 	MaxBytes   = 256 << 20 // of all files together
 )
 
-// kept is how long a file is kept. It is far longer than a batch can be resumed, so that a claimed
-// batch can be distinguished from an unclaimed one.
-const kept = 7 * 24 * time.Hour
+// retention is the time for which a file is kept. It is far longer than a batch can be resumed, so that a claimed batch
+// can be distinguished from an unclaimed one.
+const retention = 7 * 24 * time.Hour
 
 const taken = ".taken" // suffix of the markers of claimed states
 
@@ -94,11 +94,11 @@ func (f Folder) At(file string) *Place {
 
 // hasEnded reports whether a file is the note of an ended batch. Such a file is small.
 func hasEnded(root *os.Root, file fs.FileInfo) bool {
-	const most = 1 << 10
-	if file.Size() > most {
+	const limit = 1 << 10
+	if file.Size() > limit {
 		return false
 	}
-	content, err := folder.Read(root, file.Name(), most)
+	content, err := folder.Read(root, file.Name(), limit)
 	if err != nil {
 		return false
 	}
@@ -106,9 +106,9 @@ func hasEnded(root *os.Root, file fs.FileInfo) bool {
 	return errors.Is(err, ErrEnded)
 }
 
-// prune removes batches until at most most of them with at most bytes bytes in total are left. It
+// prune removes batches until at most limit of them with at most bytes bytes in total are left. It
 // also removes expired files, markers and drafts.
-func prune(root *os.Root, most int, bytes int64) error {
+func prune(root *os.Root, limit int, bytes int64) error {
 	known, err := folder.Look(root)
 	problems := []error{err}
 	var paused, ended []string
@@ -127,7 +127,7 @@ func prune(root *os.Root, most int, bytes int64) error {
 			problems = append(problems, folder.Remove(root, name))
 		}
 	}
-	return errors.Join(append(problems, folder.Trim(root, slices.Concat(paused, ended), known, most, bytes))...)
+	return errors.Join(append(problems, folder.Trim(root, slices.Concat(paused, ended), known, limit, bytes))...)
 }
 
-func isExpired(file fs.FileInfo) bool { return time.Since(file.ModTime()) > kept }
+func isExpired(file fs.FileInfo) bool { return time.Since(file.ModTime()) > retention }

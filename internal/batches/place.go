@@ -20,7 +20,7 @@ type Place struct {
 	dir, name string
 	private   bool   // the file is in the folder
 	content   []byte // as last read
-	beside    string // marker next to the file that it was claimed; removed once the file is rewritten
+	marker    string // says next to the file that it was claimed; removed once the file is rewritten
 }
 
 // Path returns the path of the file.
@@ -95,11 +95,11 @@ func (p *Place) write(wire wireBatch) (err error) {
 // release removes the marker next to the file. After a rewrite it is not needed, since a claim
 // compares the content of the file.
 func (p *Place) release(root *os.Root) error {
-	if p.beside == "" {
+	if p.marker == "" {
 		return nil
 	}
-	err := folder.Remove(root, p.beside)
-	p.beside = ""
+	err := folder.Remove(root, p.marker)
+	p.marker = ""
 	return err
 }
 
@@ -145,7 +145,7 @@ func (p *Place) Claim(_ context.Context, key string, _ time.Time) (_ bool, err e
 	}
 	ours, kept, err := p.claimOnce(here, marker)
 	if !kept {
-		p.beside = marker
+		p.marker = marker
 	}
 	if !ours || err != nil {
 		err = errors.Join(err, p.release(here))

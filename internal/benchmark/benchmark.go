@@ -28,7 +28,7 @@ type Options struct {
 	Compiler runtime.Compiler
 	// Interpreters is where the interpreters of scripts are installed. Scripts are left out if it is empty.
 	Interpreters interpreter.Folder
-	// Time is how long each row is measured. Zero means 1 s, or 30 ms if Short.
+	// Time is the duration of the measurement of each row. Zero means 1 s, or 30 ms if Short.
 	Time time.Duration
 	// Short reduces the work of the kernels and leaves out 64 callers with 64 KiB each, which take longest.
 	Short bool
@@ -50,7 +50,7 @@ const (
 // Run runs the benchmarks. It takes minutes, or less than half a minute if Short, and uses all
 // processors and much memory. It writes compiled code to a temporary folder, which it deletes.
 //
-// Report.LeftOut says what cannot be measured on this machine, and why. A wrong answer is an error.
+// Report.LeftOut lists the measurements that are not possible on this machine, and why. A wrong answer is an error.
 func Run(ctx context.Context, options Options) (_ *Report, err error) {
 	dir, err := os.MkdirTemp("", "caisson-bench-")
 	if err != nil {
@@ -114,7 +114,7 @@ func (b *bench) rounds(callers int) int {
 	return 1
 }
 
-// leaveOut records what could not be measured.
+// leaveOut records a measurement that is not possible.
 func (b *bench) leaveOut(what string, reason error) {
 	b.report.LeftOut = append(b.report.LeftOut, LeftOut{what, reason.Error()})
 }

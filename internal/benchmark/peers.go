@@ -37,7 +37,7 @@ func process(program string) callFunc {
 	}
 }
 
-// plainWazero runs a WASI command on wazero alone.
+// plainWazero runs a WASI command on plain wazero.
 type plainWazero struct {
 	module []byte
 	// closeOnContextDone makes wazero stop a guest when its context ends.
@@ -83,7 +83,7 @@ func (s *wazeroSession) close(ctx context.Context) error {
 	return errors.Join(s.runtime.Close(ctx), s.cache.Close(ctx))
 }
 
-// run runs the command once, in a new instance, and returns what it printed.
+// run runs the command once, in a new instance, and returns its output.
 func (s *wazeroSession) run(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
 	var output bytes.Buffer
 	config := wazero.NewModuleConfig().WithName("").WithArgs(append([]string{"tool"}, args...)...).

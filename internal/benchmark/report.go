@@ -20,13 +20,13 @@ const (
 	CaissonPlugin Scheme = "caisson-plugin"
 )
 
-// Report is what one run measured. Its lists are never nil.
+// Report has the measurements of one run. Its lists are never nil.
 type Report struct {
 	Machine  Machine    `json:"machine"`
 	Rows     []Row      `json:"rows"`
 	Metering []Metering `json:"metering"`
-	// MeteringUntuned is of kernels that metering was not tuned on. They are apart, so that
-	// what was tuned does not make up for what was not.
+	// MeteringUntuned has the kernels that metering was not tuned on. They are separate, so that tuned kernels do not make
+	// up for them.
 	MeteringUntuned []Metering `json:"metering_untuned"`
 	// MeteringRecursive is of kernels that mostly call themselves.
 	MeteringRecursive []Metering `json:"metering_recursive"`
@@ -43,14 +43,14 @@ type Machine struct {
 	Go         string `json:"go"`
 }
 
-// Row is one scheme running one guest with so many callers at a time.
+// Row is one scheme running one guest with a number of callers at a time.
 type Row struct {
 	Guest guests.Language `json:"guest"`
 	// Payload is the length of the input, in bytes.
 	Payload int    `json:"payload"`
 	Scheme  Scheme `json:"scheme"`
 	Callers int    `json:"callers"`
-	// P50 and P99 are what one call takes, as its caller sees it.
+	// P50 and P99 are the latency of a call, as its caller sees it.
 	P50 float64 `json:"p50_us"`
 	P99 float64 `json:"p99_us"`
 	// CallsPerSecond is of all callers together.
@@ -67,8 +67,7 @@ type Ratio struct {
 	Process      *float64 `json:"process"`
 }
 
-// Metering is how many times as long as on plain wazero a kernel takes, by the guest's own
-// clock.
+// Metering has the ratios of a kernel's time to its time on plain wazero, by the guest's own clock.
 type Metering struct {
 	Kernel string          `json:"kernel"`
 	Guest  guests.Language `json:"guest"`
@@ -80,19 +79,19 @@ type Metering struct {
 	CloseOnContextDone float64 `json:"close_on_context_done"`
 }
 
-// bar is what metering may cost at most. Zero is no bar.
+// bar has the maximum ratios for metering. Zero means that there is no maximum.
 type bar struct{ mean, worst float64 }
 
-// What metering was not tuned on may cost more, and so may recursion, which is tested at each call and
-// where the function ends.
+// Kernels that metering was not tuned on may cost more. So may recursion, which metering tests at each call and at the
+// end of the function.
 var (
 	tunedBar     = bar{mean: 1.10, worst: 1.35}
 	untunedBar   = bar{mean: 1.15, worst: 1.50}
 	recursiveBar = bar{mean: 1.25}
 )
 
-// pluginBar is how much of a call on Extism the call of the same plug-in on Caisson may cost, for a single
-// caller and the smaller payload.
+// pluginBar has the maximum ratios of a plug-in's call on Caisson to its call on Extism, for a single caller and the
+// smaller payload.
 type pluginBar struct{ fresh, reused float64 }
 
 var pluginBars = map[guests.Language]pluginBar{
@@ -101,14 +100,14 @@ var pluginBars = map[guests.Language]pluginBar{
 	guests.Go:   {fresh: 1.0 / 13, reused: 5},
 }
 
-// Executor is what executor, registry and the check of the arguments add to a call.
+// Executor is the time that executor, registry and the check of the arguments add to a call.
 type Executor struct {
 	Call    ExecutorCall `json:"call"`
 	Payload int          `json:"payload"` // bytes
 	P50     float64      `json:"p50_us"`
 }
 
-// ExecutorCall is what becomes of a call.
+// ExecutorCall is a way in which the executor answers a call.
 type ExecutorCall string
 
 // The calls that are measured.
@@ -118,12 +117,12 @@ const (
 	ExecutorNested ExecutorCall = "nested" // it makes another call, which is run; both together
 )
 
-// Script is one way to run a line of code in a language of scripts, with so many callers at a time.
+// Script is one way to run a line of code in a language of scripts, with a number of callers at a time.
 type Script struct {
 	Language modules.Language `json:"language"`
 	Scheme   ScriptScheme     `json:"scheme"`
 	Callers  int              `json:"callers"`
-	// P50 and P99 are what one call takes, as its caller sees it.
+	// P50 and P99 are the latency of a call, as its caller sees it.
 	P50 float64 `json:"p50_us"`
 	P99 float64 `json:"p99_us"`
 	// CallsPerSecond is of all callers together.
@@ -143,7 +142,7 @@ const (
 	ScriptDriver   ScriptScheme = "driver"       // a tool that returns its argument, called directly
 )
 
-// scriptBar is how much of a native start a call through the executor may cost, for a single caller.
+// scriptBar is the maximum ratio of a call through the executor to a native start, for a single caller.
 const scriptBar = 1.0 / 20
 
 // scriptRatios fills in the ratios of rows of one language and number of callers.
@@ -163,7 +162,7 @@ func scriptRatios(rows []Script) {
 	}
 }
 
-// LeftOut is what could not be measured here.
+// LeftOut is a measurement that was not possible here.
 type LeftOut struct {
 	What   string `json:"what"`
 	Reason string `json:"reason"`

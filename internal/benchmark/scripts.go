@@ -30,7 +30,7 @@ import (
 //go:embed scripts
 var scriptFiles embed.FS
 
-// scriptLanguage is a language of scripts, with what is measured in it.
+// scriptLanguage is a language of scripts, with the programs and tools that are measured.
 type scriptLanguage struct {
 	name    modules.Language
 	ending  string
@@ -41,7 +41,7 @@ type scriptLanguage struct {
 	execute string   // the tool that comes with Caisson and runs code
 }
 
-// scriptPrints is what the measured code prints.
+// scriptPrints is the output of the measured code.
 const scriptPrints = "2\n"
 
 func scriptLanguages() []scriptLanguage {
@@ -126,7 +126,7 @@ type scriptWay struct {
 	prints string
 }
 
-// scriptAnswer is what one call did.
+// scriptAnswer is the result of one call.
 type scriptAnswer struct {
 	printed string
 	fuel    int64 // zero for a native process
@@ -262,14 +262,14 @@ func (s *scriptTools) load(ctx context.Context, file string) (*caissonSession, e
 	return &caissonSession{s.runtime, loaded}, nil
 }
 
-// mostWait is how long it may take until calls resume an interpreter.
-const mostWait = time.Minute
+// maxWait is the maximum time until calls resume an interpreter.
+const maxWait = time.Minute
 
-// untilResumed calls the tool until a call resumes the interpreter, which takes far less work than starting it.
-// Starting took so much fuel in the first call of another way, or takes what untilResumed returns: ways may share an
-// interpreter.
+// untilResumed calls the tool until a call resumes the interpreter, which takes far less work than starting it. started
+// is the fuel of a start, or 0 if it is not known yet; untilResumed returns it. Ways may share an interpreter, so the
+// first call of another way may have started it.
 func (w scriptWay) untilResumed(ctx context.Context, started int64) (int64, error) {
-	for began := time.Now(); time.Since(began) < mostWait; {
+	for began := time.Now(); time.Since(began) < maxWait; {
 		answer, err := w.call(ctx)
 		if err != nil {
 			return 0, fmt.Errorf("benchmark: scripts: %s: %w", w.scheme, err)
@@ -296,7 +296,7 @@ func scriptArguments(code string) (string, error) {
 	return string(arguments), err
 }
 
-// answerBy returns what a script says was printed.
+// answerBy returns the output that a script reports.
 func answerBy(result tool.Result, usage tool.Usage) (scriptAnswer, error) {
 	if !result.Success {
 		return scriptAnswer{}, errors.New(result.Error)

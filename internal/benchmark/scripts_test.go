@@ -43,7 +43,8 @@ func TestCompeteScripts(t *testing.T) {
 	require.EqualError(t, err, `benchmark: scripts: executor: it printed "2\n" instead of "3\n"`)
 }
 
-// TestScriptsLeftOut: what is not installed is left out, with what to do about it.
+// TestScriptsLeftOut: a language whose interpreter is not installed is left out, with a reason that says how to install
+// it.
 func TestScriptsLeftOut(t *testing.T) {
 	for _, folder := range []interpreter.Folder{"", interpreter.Folder(t.TempDir())} {
 		b := newBench(Options{Interpreters: folder, Short: true}, t.TempDir())

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNativeStart: a program that only looks for the interpreter is not measured, nor one that there is not.
+// TestNativeStart: neither a program that only looks for the interpreter nor a missing one is measured.
 func TestNativeStart(t *testing.T) {
 	dir := t.TempDir()
 	shim, real := filepath.Join(dir, "shim"), filepath.Join(dir, "real")

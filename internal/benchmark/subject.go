@@ -107,7 +107,7 @@ func (s *subject) contenders(dir string) []contender {
 	return found
 }
 
-// openAll opens all contenders. The caller must close what it returns, even after an error.
+// openAll opens all contenders. The caller must close the returned schemes, even after an error.
 func (s *subject) openAll(ctx context.Context, dir string) (schemes []scheme, err error) {
 	for _, c := range s.contenders(dir) {
 		opened, err := c.backend.open(ctx, c.dir)

@@ -84,8 +84,8 @@ func rowTable(b *strings.Builder, title string, rows []Row) {
 	t.write(b, title)
 }
 
-// pluginTable compares plug-ins on Caisson with the same plug-ins on Extism, for a single caller. The mean
-// stands beside the median because creating a plug-in on Extism leaves much of its work to later calls, which
+// pluginTable compares plug-ins on Caisson with the same plug-ins on Extism, for a single caller. The table has the
+// mean in addition to the median because creating a plug-in on Extism leaves much of its work to later calls, which
 // collect the garbage: the median does not show it.
 func (r *Report) pluginTable(b *strings.Builder) {
 	t := newTable(1, "guest", "bytes", "p50 µs", "÷ extism fresh", "÷ extism reused",
@@ -95,8 +95,8 @@ func (r *Report) pluginTable(b *strings.Builder) {
 			continue
 		}
 		bars := ""
-		if most, measured := pluginBars[row.Guest]; measured && row.Payload == smallPayload {
-			bars = fmt.Sprintf("%.3f, %.0f", most.fresh, most.reused)
+		if maximum, measured := pluginBars[row.Guest]; measured && row.Payload == smallPayload {
+			bars = fmt.Sprintf("%.3f, %.0f", maximum.fresh, maximum.reused)
 		}
 		t.line(string(row.Guest), fmt.Sprint(row.Payload),
 			number(row.P50), quotient(row.Ratio.ExtismFresh), quotient(row.Ratio.ExtismReused),
@@ -120,7 +120,7 @@ func (r *Report) meanRatio(row Row, scheme Scheme) *float64 {
 }
 
 // meteringTable writes the overhead of metering and its upper bounds.
-func meteringTable(b *strings.Builder, title string, rows []Metering, most bar) {
+func meteringTable(b *strings.Builder, title string, rows []Metering, maximum bar) {
 	if len(rows) == 0 {
 		return
 	}
@@ -130,15 +130,15 @@ func meteringTable(b *strings.Builder, title string, rows []Metering, most bar) 
 		t.line(m.Kernel, string(m.Guest), fmt.Sprintf("%.2f", m.Fuel), "", fmt.Sprintf("%.1f", m.CloseOnContextDone))
 		metered, closing = append(metered, m.Fuel), append(closing, m.CloseOnContextDone)
 	}
-	summary := func(what string, most float64, of func([]float64) float64) {
+	summary := func(what string, maximum float64, of func([]float64) float64) {
 		limit := ""
-		if most > 0 {
-			limit = fmt.Sprintf("%.2f", most)
+		if maximum > 0 {
+			limit = fmt.Sprintf("%.2f", maximum)
 		}
 		t.line(what, "", fmt.Sprintf("%.2f", of(metered)), limit, fmt.Sprintf("%.1f", of(closing)))
 	}
-	summary("geometric mean", most.mean, geometricMean)
-	summary("worst", most.worst, slices.Max[[]float64])
+	summary("geometric mean", maximum.mean, geometricMean)
+	summary("worst", maximum.worst, slices.Max[[]float64])
 	t.write(b, title)
 }
 
@@ -176,11 +176,11 @@ func scriptTable(b *strings.Builder, language modules.Language, rows []Script) {
 		if row.Callers != first {
 			continue
 		}
-		most := ""
+		maximum := ""
 		if row.Scheme == ScriptExecutor {
-			most = fmt.Sprintf("%.2f", scriptBar)
+			maximum = fmt.Sprintf("%.2f", scriptBar)
 		}
-		cells := []string{string(row.Scheme), number(row.P50), number(row.P99), quotient(row.Native), most,
+		cells := []string{string(row.Scheme), number(row.P50), number(row.P99), quotient(row.Native), maximum,
 			number(row.CallsPerSecond)}
 		for _, other := range rows {
 			if other.Scheme == row.Scheme && other.Callers == several && several != first {

@@ -28,7 +28,7 @@ import (
 const (
 	thousandTools   = 1000
 	thousandCallers = 64
-	// warmCalls is how often each tool is called before anything is measured, at least.
+	// warmCalls is the minimum number of calls of each tool before the measurement.
 	warmCalls = 4
 	// turnTime is the duration of a turn.
 	turnTime = 500 * time.Millisecond

@@ -1,5 +1,4 @@
-// Package cases runs the tests that stand in the manifests of tools. It goes through everything that
-// a model's call goes through.
+// Package cases runs the tests in the manifests of tools. A test's call takes the same path as a model's call.
 package cases
 
 import (
@@ -21,8 +20,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Run runs one test of a tool and returns in what its result differs from what the test expects. Dir
-// is an empty directory for the files.
+// Run runs one test of a tool and returns the differences between its result and the expected one. Dir is an empty
+// directory for the files.
 func Run(ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test manifests.Test, dir string) error {
 	w, err := Open(ctx, rt, m, test, dir)
 	if err != nil {
@@ -35,7 +34,7 @@ func Run(ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test m
 	return errors.Join(differences(test.Expect, record.Result), w.compare(test.Expect.Files))
 }
 
-// Workspace is a tool with directories of its own and the files and context values of a test.
+// Workspace is a tool with its own directories and the files and context values of a test.
 type Workspace struct {
 	executor *executor.Executor
 	session  *executor.Session
@@ -43,13 +42,13 @@ type Workspace struct {
 	dirs     map[string]string // host directories by guest path
 }
 
-// Open makes a workspace in dir, an empty directory, in which each directory that the tool requests
-// gets one of its own. Nothing else but context values is granted.
+// Open makes a workspace in dir, an empty directory, in which each directory that the tool requests gets a separate
+// one. Nothing else but context values is granted.
 func Open(
 	ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test manifests.Test, dir string,
 ) (*Workspace, error) {
 	w := &Workspace{name: m.Name, dirs: map[string]string{}}
-	// Whoever runs the tests has approved of what is destructive, too.
+	// By running the tests, the user also approves destructive calls.
 	grants := manifests.Grants{Context: manifests.GrantContext(m.Context...), Approved: []manifests.Binding{{}}}
 	for i, request := range m.Permissions.Files {
 		host := filepath.Join(dir, strconv.Itoa(i))
@@ -92,7 +91,7 @@ func (w *Workspace) Call(ctx context.Context, arguments json.RawMessage) (tool.R
 // errDiffers is wrapped by the errors about a result that a test did not expect.
 var errDiffers = errors.New("cases: not as expected")
 
-// differences returns what is not as expected in a result.
+// differences returns an error for each difference between a result and the expected one.
 func differences(want manifests.Expect, got tool.Result) error {
 	var found []error
 	differ := func(what string, got, want any) {

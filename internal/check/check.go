@@ -28,14 +28,14 @@ type Folder struct {
 	Flag string // chooses another folder
 }
 
-// Report is what [Run] found. Manifests with warnings are valid, unless the options are strict.
+// Report has the findings of [Run]. Manifests with warnings are valid, unless the options are strict.
 type Report struct {
 	Valid    bool                `json:"valid"`
 	Files    int                 `json:"files"`    // manifests
 	Policies int                 `json:"policies"` // policy files
 	Problems []manifests.Problem `json:"problems"`
 	Warnings []manifests.Problem `json:"warnings"`
-	// Translated says what manifests of Extism are in Caisson.
+	// Translated has the manifests of Extism, translated to Caisson's.
 	Translated []Translation `json:"translated"`
 }
 

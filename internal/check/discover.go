@@ -63,8 +63,8 @@ func discover(ctx context.Context, path string) (files []string, problems []mani
 	return files, problems, nil
 }
 
-// ExtismHint says how to name the manifest of Extism that a folder has, as the argument of a command or a
-// flag. Folders are searched for Caisson's alone. It returns "" if there is none.
+// ExtismHint says how to name the manifest of Extism that a folder has, as the argument of a command or a flag. Folders
+// are only searched for Caisson's manifests. It returns "" if there is none.
 func ExtismHint(command, folder string) string {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -167,7 +167,7 @@ func Distinct(files []string) []string {
 	})
 }
 
-// IsMissing reports whether there is no file or folder at a path.
+// IsMissing reports whether no file or folder exists at a path.
 func IsMissing(path string) bool {
 	_, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist)

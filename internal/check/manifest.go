@@ -76,10 +76,9 @@ func (c *checker) moduleProblem(m *manifests.Manifest, err error) manifests.Prob
 	return m.Problem(key, badModule, text, fix)
 }
 
-// warningsOf returns warnings about what a manifest says of its module: calls that resume from a
-// snapshot although the module links generators that would then give each call the same random
-// numbers, libraries that nothing imports from, and permissions that the module has no import to use.
-// A tool that requests less is trusted more easily.
+// warningsOf returns warnings about a manifest's settings of its module: calls that resume from a snapshot although the
+// module links generators that would then give each call the same random numbers, libraries that nothing imports from,
+// and permissions that the module has no import to use. A tool that requests less is trusted more easily.
 func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
 	warnings := oversize(m, info)
 	if m.Behavior.Snapshot == manifests.SnapshotStart && len(info.SeededGenerators) > 0 {
@@ -167,7 +166,7 @@ func oversize(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Proble
 	return nil
 }
 
-// scriptOption matches the options behind which interpreters take a script: -c of Python and shells, also as -lc; -e of
+// scriptOption matches the options after which interpreters take a script: -c of Python and shells, also as -lc; -e of
 // Perl, Ruby and JavaScript, also as -ne; and their long forms.
 var scriptOption = regexp.MustCompile(`^(?:-[a-zA-Z]{0,2}[ceE]|--(?:command|eval|exec|execute|expression))$`)
 

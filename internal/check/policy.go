@@ -16,14 +16,14 @@ import (
 
 // policy returns the problems of a policy file. The warnings are its statements that have no effect
 // on the tools validated with it and those it names, and what keeps these from being called.
-func (c *checker) policy(ctx context.Context, file string, beside []*manifests.Manifest) (
+func (c *checker) policy(ctx context.Context, file string, checked []*manifests.Manifest) (
 	problems, warnings []manifests.Problem,
 ) {
 	policy, err := manifests.LoadPolicy(file)
 	if err != nil {
 		return loadProblems(file, err), nil
 	}
-	tools := slices.Clone(beside)
+	tools := slices.Clone(checked)
 	for i, source := range policy.Tools {
 		at := fmt.Sprintf("tools[%d].path", i)
 		if IsMissing(source) {
@@ -39,7 +39,7 @@ func (c *checker) policy(ctx context.Context, file string, beside []*manifests.M
 		}
 		for _, m := range loaded {
 			isSame := func(other *manifests.Manifest) bool { return absolute(other.File) == absolute(m.File) }
-			if !slices.ContainsFunc(beside, isSame) {
+			if !slices.ContainsFunc(checked, isSame) {
 				unusable, _ := c.manifest(ctx, m)
 				warnings = append(warnings, unusable...)
 			}
@@ -56,7 +56,7 @@ func (c *checker) policy(ctx context.Context, file string, beside []*manifests.M
 			"name a profile that exists")), nil
 	}
 	if len(problems) == 0 { // a source that is missing stops every call
-		warnings = append(warnings, c.stops(ctx, file, policy, beside)...)
+		warnings = append(warnings, c.stops(ctx, file, policy, checked)...)
 	}
 	for _, u := range unapplied.In([]*manifests.Policy{policy}, profile, tools, near) {
 		line := lineOf(u.Origin)
@@ -69,9 +69,8 @@ func (c *checker) policy(ctx context.Context, file string, beside []*manifests.M
 	return problems, warnings
 }
 
-// successors returns a warning for each deprecated tool whose successor is not among the tools, nor
-// among the names that broken manifests claim. A tool that is checked alone may have its successor
-// elsewhere.
+// successors returns a warning for each deprecated tool whose successor is not among the tools, nor among the names
+// that broken manifests claim. If only one tool is checked, its successor may be elsewhere.
 func successors(tools []*manifests.Manifest, known *names.Names, broken []string) (warnings []manifests.Problem) {
 	for _, m := range tools {
 		if m.Deprecated == nil || m.Deprecated.Use == "" || len(tools) == 1 || known.Has(m.Deprecated.Use) ||

@@ -13,13 +13,13 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// stops returns warnings about what keeps tools from being called under a policy. It loads them, which
-// runs nothing.
+// stops returns warnings about the reasons that keep tools from being called under a policy. It loads them, which runs
+// nothing.
 func (c *checker) stops(
-	ctx context.Context, file string, policy *manifests.Policy, beside []*manifests.Manifest,
+	ctx context.Context, file string, policy *manifests.Policy, checked []*manifests.Manifest,
 ) []manifests.Problem {
 	var files []string
-	for _, m := range beside {
+	for _, m := range checked {
 		files = append(files, m.File)
 	}
 	h, err := caisson.Open(ctx, caisson.Options{Policies: []*manifests.Policy{policy}, Tools: files, NoCache: true})
@@ -43,8 +43,8 @@ const (
 	fixStop = "correct the entry, or make what it names"
 )
 
-// stopping returns a warning for each reason why tools are not loaded, with a prefix before its text.
-// The place of a grant that cannot be used is in the policy, and others are where the reason is.
+// stopping returns a warning for each reason why tools are not loaded, with a prefix before its text. A grant that
+// cannot be used is reported at its place in the policy, and any other reason at its own place.
 func stopping(policy *manifests.Policy, reasons []error, prefix string) (warnings []manifests.Problem) {
 	known := map[string]bool{}
 	for _, reason := range reasons {

@@ -26,8 +26,8 @@ type given struct {
 	Want                          content
 }
 
-// content is what is in a document, by the client's own attributes. What a kind of document does not have is
-// empty.
+// content is the content of a document, by the client's own attributes. Fields that a kind of document does not have
+// are empty.
 type content struct {
 	Content   string     `json:"content"`
 	Calls     []call     `json:"calls"`
@@ -82,8 +82,8 @@ var refusals = map[string]string{
 	"functionResponse.parts[0]: has neither inlineData nor fileData": "the part has no media",
 }
 
-// TestWhatTheyWriteIsRead: everything that the clients' types know is read, with all text, calls, items and
-// results that are in it, or is refused for a reason that stands above.
+// TestWhatTheyWriteIsRead: everything that the clients' types know is read, with all text, calls, items and results
+// that are in it, or is refused for one of the reasons above.
 func TestWhatTheyWriteIsRead(t *testing.T) {
 	t.Parallel()
 	read, refused := map[string]int{}, map[string]int{}

@@ -36,9 +36,8 @@ func Make(path string) (*os.Root, error) {
 	return Open(path)
 }
 
-// Open opens a folder. It fails with [ErrExposed] if the folder belongs to another user or is
-// accessible to others: its content is private, and content that others can write is not
-// trustworthy.
+// Open opens a folder. It fails with [ErrExposed] if the folder belongs to another user or is accessible to other
+// users: its content is private, and content that others can write is not trustworthy.
 func Open(path string) (*os.Root, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -57,8 +56,8 @@ func Open(path string) (*os.Root, error) {
 }
 
 // Read returns the content of a regular file. It fails with [ErrTooLarge], without reading, if the
-// file has more than most bytes.
-func Read(root *os.Root, name string, most int64) ([]byte, error) {
+// file has more than limit bytes.
+func Read(root *os.Root, name string, limit int64) ([]byte, error) {
 	file, info, err := hostfile.OpenIn(root, name, hostfile.NoFollow)
 	if errors.Is(err, hostfile.ErrIrregular) {
 		return nil, ErrIrregular
@@ -66,23 +65,23 @@ func Read(root *os.Root, name string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > most {
-		return nil, errors.Join(tooLarge(most), file.Close())
+	if info.Size() > limit {
+		return nil, errors.Join(tooLarge(limit), file.Close())
 	}
 	var content bytes.Buffer
 	content.Grow(int(info.Size()) + bytes.MinRead)
-	_, err = content.ReadFrom(io.LimitReader(file, most+1))
+	_, err = content.ReadFrom(io.LimitReader(file, limit+1))
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
-	if int64(content.Len()) > most { // the file has grown
-		return nil, tooLarge(most)
+	if int64(content.Len()) > limit { // the file has grown
+		return nil, tooLarge(limit)
 	}
 	return content.Bytes(), nil
 }
 
-// ReadStart returns the first bytes of a regular file, at most so many.
-func ReadStart(root *os.Root, name string, most int64) ([]byte, error) {
+// ReadStart returns the first bytes of a regular file, at most limit.
+func ReadStart(root *os.Root, name string, limit int64) ([]byte, error) {
 	file, _, err := hostfile.OpenIn(root, name, hostfile.NoFollow)
 	if errors.Is(err, hostfile.ErrIrregular) {
 		return nil, ErrIrregular
@@ -90,14 +89,14 @@ func ReadStart(root *os.Root, name string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := io.ReadAll(io.LimitReader(file, most))
+	content, err := io.ReadAll(io.LimitReader(file, limit))
 	return content, errors.Join(err, file.Close())
 }
 
-// ReadProtected returns the content of a regular file in a folder that may be read by others, such as
-// one that is part of an image. It fails with [ErrExposed] if anybody but this user and root owns the
-// folder or the file or can write to them.
-func ReadProtected(path, name string, most int64) (content []byte, err error) {
+// ReadProtected returns the content of a regular file in a folder that other users may read, such as one that is part
+// of an image. It fails with [ErrExposed] if a user other than this one and root owns the folder or the file or can
+// write to them.
+func ReadProtected(path, name string, limit int64) (content []byte, err error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, err
@@ -112,11 +111,11 @@ func ReadProtected(path, name string, most int64) (content []byte, err error) {
 			return nil, fmt.Errorf("%w: %s %w", ErrExposed, checked, exposed)
 		}
 	}
-	return Read(root, name, most)
+	return Read(root, name, limit)
 }
 
-func tooLarge(most int64) error {
-	return fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, most)
+func tooLarge(limit int64) error {
+	return fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, limit)
 }
 
 // Write writes a file that only the user may read. It replaces an existing file atomically.
@@ -151,8 +150,8 @@ func Overwrite(root *os.Root, name string, content []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// Look returns the descriptions of all files, by name. It removes drafts that are older than an
-// hour, which were left behind by processes that ended early.
+// Look returns the descriptions of all files, by name. It removes drafts that are older than an hour, which processes
+// that ended early have left.
 func Look(root *os.Root) (map[string]fs.FileInfo, error) {
 	files, err := names(root)
 	problems := []error{err}
@@ -171,12 +170,12 @@ func Look(root *os.Root) (map[string]fs.FileInfo, error) {
 	return kept, errors.Join(problems...)
 }
 
-// Trim removes files named by ids, the last ones first, until at most most of them with at most
+// Trim removes files named by ids, the last ones first, until at most limit of them with at most
 // bytes bytes in total are left.
-func Trim(root *os.Root, ids []string, kept map[string]fs.FileInfo, most int, bytes int64) error {
+func Trim(root *os.Root, ids []string, kept map[string]fs.FileInfo, limit int, bytes int64) error {
 	var problems []error
 	for i, id := range ids {
-		if bytes -= kept[id+Suffix].Size(); i >= most || bytes < 0 {
+		if bytes -= kept[id+Suffix].Size(); i >= limit || bytes < 0 {
 			problems = append(problems, Remove(root, id+Suffix))
 		}
 	}

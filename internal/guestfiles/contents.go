@@ -5,10 +5,11 @@ import (
 	"sync"
 )
 
-// nodeBytes is what a node takes besides its content, with its name and its place in [Contents].
+// nodeBytes is the size of a node besides its content, with its name and its place in [Contents].
 const nodeBytes = 512
 
-// Contents bounds what several trees hold together, and keeps equal files of them once. It is safe for concurrent use.
+// Contents bounds the memory that several trees hold together, and keeps equal files of them once. It is safe for
+// concurrent use.
 type Contents struct {
 	limit int64
 
@@ -60,7 +61,7 @@ func (c *Contents) Hold(t *Tree) error {
 	return nil
 }
 
-// Release ends what Hold began. The tree can still be used.
+// Release undoes [Contents.Hold]. The tree can still be used.
 func (c *Contents) Release(t *Tree) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -30,8 +30,8 @@ type Info struct {
 type Entry struct {
 	Name string
 	Kind fs.FileMode
-	// Inode is as in [Info], except for the mount of a directory that an earlier mount has, too: it
-	// has a number of its own in the list of the directory above it.
+	// Inode is as in [Info], except for the mount of a directory that an earlier mount has, too: it has a separate number
+	// in the list of the directory above it.
 	Inode uint64
 }
 

@@ -39,7 +39,7 @@ func read(t *testing.T, tree *Tree, name string) string {
 	return string(content)
 }
 
-// TestTreeDigest: trees that guests can tell apart have different digests, and no others.
+// TestTreeDigest: two trees have different digests if and only if guests can tell them apart.
 func TestTreeDigest(t *testing.T) {
 	seen := map[[32]byte]string{}
 	for name, contents := range map[string]map[string]string{

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPlace: a module is what was compiled last, whatever was there before.
+// TestPlace: a module is the last compiled one, whichever was there before.
 func TestPlace(t *testing.T) {
 	dir := t.TempDir()
 	built, module := filepath.Join(dir, "probe"), filepath.Join(dir, "probe.wasm")

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHolding: a folder is held by those above it, and by those whose links lead to it. The control
-// compares paths alone.
+// TestHolding: a folder is held by those above it, and by those whose links lead to it. The control only compares
+// paths.
 func TestHolding(t *testing.T) {
 	root := t.TempDir()
 	t.Chdir(root)

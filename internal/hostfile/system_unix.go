@@ -12,8 +12,8 @@ import (
 // nonBlocking makes an open return at once, even for a pipe.
 const nonBlocking = syscall.O_NONBLOCK
 
-// Protected returns nil if a file or folder belongs to this user or to root, and nobody else can
-// write to it. Otherwise it returns the reason, worded as for [Private].
+// Protected returns nil if a file or folder belongs to this user or to root, and no other user can write to it.
+// Otherwise it returns the reason, worded as for [Private].
 func Protected(info fs.FileInfo) error {
 	if status, ok := info.Sys().(*syscall.Stat_t); ok && status.Uid != 0 && status.Uid != uint32(os.Geteuid()) {
 		return fmt.Errorf("belongs to user %d, not to this one or to root", status.Uid)
@@ -30,8 +30,8 @@ func Own(info fs.FileInfo) bool {
 	return !ok || status.Uid == uint32(os.Geteuid())
 }
 
-// Private returns nil if a file or folder belongs to this user and is accessible to nobody else.
-// Otherwise it returns the reason, worded as the predicate of a sentence about it.
+// Private returns nil if a file or folder belongs to this user and no other user can access it. Otherwise it returns
+// the reason, worded as the predicate of a sentence about it.
 func Private(info fs.FileInfo) error {
 	if status, ok := info.Sys().(*syscall.Stat_t); ok && int(status.Uid) != os.Geteuid() {
 		return fmt.Errorf("belongs to user %d, not to this one", status.Uid)

@@ -107,14 +107,14 @@ func buildQuickJS(ctx context.Context, dir string, run runner) (string, error) {
 // runner runs the programs that fetch and build.
 type runner struct{ progress func(command string) }
 
-// words is how many words of a long command are shown.
-const words = 8
+// shownWords is the number of words of a long command that are shown.
+const shownWords = 8
 
 // in runs a program in a folder, with variables added to its environment. Its output is part of the error if it fails.
 func (r runner) in(ctx context.Context, dir string, environment []string, args ...string) error {
 	shown := strings.Join(args, " ")
-	if len(args) > words {
-		shown = strings.Join(args[:words], " ") + " …"
+	if len(args) > shownWords {
+		shown = strings.Join(args[:shownWords], " ") + " …"
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
 		return fmt.Errorf("%s is not installed", args[0])
@@ -129,9 +129,9 @@ func (r runner) in(ctx context.Context, dir string, environment []string, args .
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	const most = 2000 // bytes of the output, whose end says what went wrong
-	if output = bytes.TrimSpace(output); len(output) > most {
-		output = append([]byte("… "), output[len(output)-most:]...)
+	const limit = 2000 // bytes of the output, whose end says what went wrong
+	if output = bytes.TrimSpace(output); len(output) > limit {
+		output = append([]byte("… "), output[len(output)-limit:]...)
 	}
 	if len(output) == 0 {
 		return fmt.Errorf("%s: %w", shown, err)

@@ -38,7 +38,7 @@ type Error struct {
 	Err  error  // the cause, or nil
 }
 
-// Error returns what failed, and why.
+// Error returns the operation, the interpreter and the reasons.
 func (e *Error) Error() string {
 	text := e.Op + " " + e.Name
 	for _, err := range []error{e.Kind, e.Err} {
@@ -94,8 +94,8 @@ func Recognise(digest string) (i Interpreter, found bool) {
 // maxModule is the maximum size of an interpreter in bytes.
 const maxModule = 64 << 20
 
-// Folder is where interpreters are installed. Any number of processes may use it concurrently. It should be
-// accessible to this user alone; what it holds is checked against the digests all the same.
+// Folder is where interpreters are installed. Any number of processes may use it concurrently. It should be accessible
+// only to this user. Its modules are always checked against the digests.
 type Folder string
 
 // DefaultFolder returns the folder below the user's cache folder. It does not create it.

@@ -25,7 +25,7 @@ func tiny(fetch func(ctx context.Context, dir string, run runner) (string, error
 	return Interpreter{Language: "tiny", Name: "Tiny 1", SHA256: hexDigest(plain), fetched: hexDigest(marked), fetch: fetch}
 }
 
-// TestInstall: what is fetched is checked, stripped and stored, and anything else is refused.
+// TestInstall: a fetched module is checked, stripped and stored, and any other file is refused.
 func TestInstall(t *testing.T) {
 	f := Folder(filepath.Join(t.TempDir(), "new", "folder"))
 	writes := func(content []byte) Interpreter {

@@ -82,7 +82,7 @@ var escapes = map[string]map[string]string{
 }
 
 // TestAttackEscapes: no script reaches files, processes, the network or the environment of the host. The control is a
-// script that reads what it was granted.
+// script that reads a granted file.
 func TestAttackEscapes(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "reached") }))
 	t.Cleanup(server.Close)

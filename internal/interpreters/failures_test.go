@@ -9,8 +9,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestFailuresOfPrograms: a program that fails says why in its own words, although its interpreter
-// looked for files of its own that nobody granted.
+// TestFailuresOfPrograms: a program that fails says why in its own words, although its interpreter looked for its own
+// files, which are not granted.
 func TestFailuresOfPrograms(t *testing.T) {
 	python := load(t, newRuntime(t), interpreterOf(t, "python"), `["-c", "{code}"]`, time.Minute)
 	for code, want := range map[string]tool.Result{

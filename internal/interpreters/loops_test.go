@@ -21,7 +21,7 @@ const (
 	deadline     = time.Second
 	promisedOver = 100 * time.Millisecond
 	attempts     = 3
-	// patience is how long after its deadline a call is one that never ends.
+	// patience is the time after its deadline when a call counts as one that never ends.
 	patience = 10 * time.Second
 )
 

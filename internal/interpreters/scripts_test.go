@@ -18,7 +18,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// leaky is, in each language, a script that changes whatever a program can change, and returns what it found first.
+// leaky is, in each language, a script that changes whatever a program can change, and returns the changes that it
+// found at its start.
 var leaky = map[string]string{
 	"tool.py": `
 import builtins, json, os, random, sys, time
@@ -153,7 +154,7 @@ func TestCallsAreIsolated(t *testing.T) {
 	}
 }
 
-// TestResults: what scripts return and raise is what the caller gets; what they print is the log.
+// TestResults: the caller gets the values that scripts return and the errors that they raise. Their output is the log.
 func TestResults(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {
@@ -204,7 +205,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestPackages: folders and wheels beside the script can be imported, and are part of the tool.
+// TestPackages: folders and wheels next to the script can be imported, and are part of the tool.
 func TestPackages(t *testing.T) {
 	w := newWorld(t)
 	w.write("vendor/greet/__init__.py", "from .words import HELLO\ndef greet(name): return f'{HELLO} {name}'\n")
@@ -269,7 +270,7 @@ func TestAttackSwappedScript(t *testing.T) {
 	}
 }
 
-// TestTimes prints what a call costs, and how fast the interpreters are beside native ones.
+// TestTimes prints what a call costs, and the speed of the interpreters compared with native ones.
 func TestTimes(t *testing.T) {
 	for file, script := range leaky {
 		loaded := newWorld(t).tool(file, script, "")
@@ -283,8 +284,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestDenialsOfCalls: a call's record has what the script was denied in the call, also if it was denied the same
-// before, and as notes what it was denied as it was imported. So it is whether calls start the interpreter or resume it.
+// TestDenialsOfCalls: a call's record has the script's denials in the call, also repeated ones, and as notes its
+// denials during the import, whether the call starts the interpreter or resumes it.
 func TestDenialsOfCalls(t *testing.T) {
 	const script = `
 import time
@@ -328,8 +329,8 @@ def run(arguments):
 	check()
 }
 
-// TestAttackFilesOfTheTopLevel: what a script does with files as it is imported is in the record of each call, as what
-// it does in a call is. What the interpreter looks for is not, nor what it reads of the tool's own files.
+// TestAttackFilesOfTheTopLevel: the record of each call has the script's operations on files during the import, as it
+// has those in the call. It has neither the interpreter's lookups nor its reads of the tool's own files.
 func TestAttackFilesOfTheTopLevel(t *testing.T) {
 	for file, script := range map[string]string{
 		"tool.py": `

@@ -1,5 +1,5 @@
 // Package interpreters tests script tools, and interpreters that others compiled to WebAssembly, as users have them. It
-// is a Go module of its own, so that "make test" does without the interpreters, which "make interpreters" installs.
+// is a separate Go module, so that "make test" does without the interpreters, which "make interpreters" installs.
 package interpreters
 
 import (

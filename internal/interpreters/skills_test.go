@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// skillWorld is a folder of skills that was granted for writing too, with a secret beside it and a link to that.
+// skillWorld is a folder of skills that was granted for writing too, with a secret next to it and a link to the secret.
 func skillWorld(t *testing.T) (w *world, m *manifests.Manifest) {
 	w = newWorld(t)
 	w.write("secret.txt", "the secret")
@@ -28,7 +28,7 @@ func skillWorld(t *testing.T) (w *world, m *manifests.Manifest) {
 	return w, m
 }
 
-// skillAttacks are scripts that print "reached" if they get what they want.
+// skillAttacks are scripts that print "reached" if they succeed.
 var skillAttacks = map[string]string{
 	"change itself":          "open(__file__, 'a').write('#')",
 	"change another skill":   "open('/skills/good/SKILL.md', 'w').write('x')",
@@ -47,7 +47,7 @@ var skillAttacks = map[string]string{
 	"command":                "import subprocess\nsubprocess.run(['true'])",
 }
 
-// attack runs a script of the skill bad, and returns whether it reached what it wanted.
+// attack runs a script of the skill bad, and reports whether it succeeded.
 func attack(t *testing.T, w *world, m *manifests.Manifest, script string) (reached bool, outcome tool.Outcome) {
 	t.Helper()
 	w.write("skills/bad/run.py", script+"\nprint('reached')\n")
@@ -78,8 +78,8 @@ func TestAttackSkillScript(t *testing.T) {
 	}
 }
 
-// TestAttackSkillScriptControl: scripts that write reach what they want where the manifest requests to write, and those
-// that read where there is something to read.
+// TestAttackSkillScriptControl: scripts that write succeed where the manifest and the grants allow it, and the target
+// of the link is readable on the host.
 func TestAttackSkillScriptControl(t *testing.T) {
 	for _, name := range []string{"change itself", "change another skill", "add a file", "remove a file", "rename a skill"} {
 		w, m := skillWorld(t)
@@ -99,7 +99,7 @@ func TestAttackSkillScriptControl(t *testing.T) {
 	assert.Equal(t, "the secret", string(held), "the link leads out, on the host")
 }
 
-// TestAttackBrokenSkillBesideAnother: what is wrong with another skill is no part of a call's failure.
+// TestAttackBrokenSkillBesideAnother: a call's failure does not mention the problems of another skill.
 func TestAttackBrokenSkillBesideAnother(t *testing.T) {
 	w, m := skillWorld(t)
 	w.write("skills/away/readme.txt", "")
@@ -115,8 +115,8 @@ func TestAttackBrokenSkillBesideAnother(t *testing.T) {
 	assert.NotEmpty(t, outcome.Denials, "all skills are looked at")
 }
 
-// TestSkillScriptsAreFresh: what a script changes of the interpreter is gone in the next call, and what it prints is
-// its own.
+// TestSkillScriptsAreFresh: a script's changes of the interpreter are gone in the next call, and do not affect its
+// output.
 func TestSkillScriptsAreFresh(t *testing.T) {
 	w, m := skillWorld(t)
 	w.write("skills/bad/run.py", `
@@ -136,7 +136,7 @@ os.chdir("/")
 	}
 }
 
-// TestSkillScriptsThatPrintALot keep the start of what they print.
+// TestSkillScriptsThatPrintALot: the result has the start of a long output.
 func TestSkillScriptsThatPrintALot(t *testing.T) {
 	w, m := skillWorld(t)
 	w.write("skills/bad/run.py", "import sys\nsys.stdout.write('ä' * 300_000)\nsys.stderr.write('e' * 100_000)")

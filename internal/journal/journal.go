@@ -29,8 +29,8 @@ type Journal struct {
 	receipts []receipt
 }
 
-// receipt is a denial. The suggestion of what would allow it is computed when Denials is called,
-// since a guest can be denied many times a millisecond.
+// receipt is a denial. The suggested rules that would allow it are computed when Denials is called, since a guest can
+// be denied many times a millisecond.
 type receipt struct {
 	denial tool.Denial
 	allow  func() tool.Allow // nil: denial.Allow is used
@@ -65,7 +65,7 @@ func (j *Journal) Change(entry Entry, change func(call *tool.HostCall)) {
 	}
 }
 
-// Undo takes back the newest host call, whose entry must not be used any more.
+// Undo takes back the newest host call, whose entry must not be used afterwards.
 func (j *Journal) Undo(newest Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -122,8 +122,8 @@ func (j *Journal) Denials() []tool.Denial {
 	return denials
 }
 
-// Continue makes the journal an equal of another one, as if each of its calls had taken no time just
-// now. The other one must not change any more.
+// Continue makes the journal an equal of another one, as if each of its calls had taken no time just now. The other one
+// must not change afterwards.
 func (j *Journal) Continue(from *Journal, now func() time.Time) {
 	if from.count == 0 && len(from.receipts) == 0 {
 		return

@@ -58,7 +58,7 @@ func TestDenials(t *testing.T) {
 	assert.Equal(t, "99", denials[journal.MaxDenials-1].Value)
 }
 
-// TestNotesHideNoDenials: half of the receipts are for what is denied after notes were made, and half are for notes.
+// TestNotesHideNoDenials: half of the receipts are for denials after notes were made, and half are for notes.
 func TestNotesHideNoDenials(t *testing.T) {
 	var j journal.Journal
 	deny := func(what string) {

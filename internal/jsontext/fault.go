@@ -14,7 +14,7 @@ const (
 	aDigit = "a digit"
 )
 
-// maxDepth is how deep JSON may nest for the standard library.
+// maxDepth is the maximum nesting of JSON in the standard library.
 const maxDepth = 10_000
 
 // Fault is the first place at which a text is not JSON.
@@ -23,12 +23,12 @@ type Fault struct {
 	Offset int
 	// Early means that the text ends in the middle of a value.
 	Early bool
-	// What is wrong there, in words.
+	// What describes the mistake in words.
 	What  string
 	place string
 }
 
-// Error says what is wrong and where, without naming the text.
+// Error describes the mistake and its place, without naming the text.
 func (f *Fault) Error() string { return f.What + ", at " + f.place }
 
 // FaultIn returns why a text is not JSON, or nil if it is. It knows no limit but the standard library's

@@ -24,7 +24,7 @@ var seeds = []string{
 	`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9,"j":{},"i":10}`,
 }
 
-// FuzzRead: what is JSON, and what it says, is what the standard library takes it for.
+// FuzzRead: Read accepts the same texts as the standard library, and reads the same values.
 func FuzzRead(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add(seed)
@@ -146,7 +146,7 @@ func TestGet(t *testing.T) {
 	assert.Zero(t, int(none.Kind())+none.Len())
 }
 
-// TestKeep: members that are not kept leave nothing behind, whatever is in them.
+// TestKeep: members that are not kept leave nothing in the document, whatever is in them.
 func TestKeep(t *testing.T) {
 	const text = `{"b":{"\u0062":1},"\u0061":[{"a":1}],"\u0062":2,"a":{"b":[3]},"c":4}`
 	limits := jsontext.Limits{Shallow: true, Repeated: true, Values: 7, Keep: func(name string) bool { return name == "a" }}

@@ -18,24 +18,24 @@ const (
 
 // Limits are limits and options for parsing.
 type Limits struct {
-	// Depth is the maximum nesting of arrays and objects, and Values the maximum number of values and
-	// names; 0 stands for [DefaultDepth] and [DefaultValues].
+	// Depth is the maximum nesting of arrays and objects, and Values the maximum number of values and names; 0 means
+	// [DefaultDepth] and [DefaultValues].
 	Depth, Values int
 	// Repeated allows duplicate names in an object.
 	Repeated bool
-	// Shallow discards what is inside the elements and members of the outermost value. It is still
-	// validated, but does not count towards Values.
+	// Shallow discards the values inside the elements and members of the outermost value. They are still validated, but do
+	// not count towards Values.
 	Shallow bool
 	// Keep selects, by name, which members of the outermost object Shallow keeps; nil keeps all.
 	Keep func(name string) bool
-	// KeepElements is how many elements of the outermost array Shallow keeps; 0 keeps all.
+	// KeepElements is the number of elements of the outermost array that Shallow keeps; 0 keeps all.
 	KeepElements int
 	// Name and Number reject names of members and numbers, given their text, anywhere in the text; nil
 	// rejects none.
 	Name, Number func(text string) error
 }
 
-// Outermost returns the limits of the standard library, for the outermost value alone.
+// Outermost returns the limits of the standard library, for only the outermost value.
 func Outermost() Limits {
 	return Limits{Depth: maxDepth, Values: math.MaxInt32, Repeated: true, Shallow: true}
 }
@@ -121,7 +121,7 @@ type reader struct {
 	err    error
 }
 
-// lookEvery is how many bytes are parsed between checks of the context.
+// lookEvery is the number of bytes that are parsed between checks of the context.
 const lookEvery = 64 << 10
 
 func (r *reader) fail(err error) bool {
@@ -129,7 +129,7 @@ func (r *reader) fail(err error) bool {
 	return false
 }
 
-// expect fails because the text goes on with something else than what JSON has there.
+// expect fails because the text does not continue with the wanted part of JSON.
 func (r *reader) expect(want string) bool {
 	r.err = &Error{Err: ErrSyntax, Offset: r.at, want: want}
 	return false
@@ -320,8 +320,8 @@ func plainLength(text string) int {
 		x := uint64(t[0]) | uint64(t[1])<<8 | uint64(t[2])<<16 | uint64(t[3])<<24 |
 			uint64(t[4])<<32 | uint64(t[5])<<40 | uint64(t[6])<<48 | uint64(t[7])<<56
 		quotes, slashes := x^('"'*ones), x^('\\'*ones)
-		// The highest bit is set for a byte that is less than what is subtracted. The subtraction
-		// borrows from the following bytes, so only the first one is reliable.
+		// The highest bit is set for a byte that is less than the one subtracted from it. The subtraction borrows from the
+		// following bytes, so only the first one is reliable.
 		found := ((quotes-ones)&^quotes | (slashes-ones)&^slashes | (x-' '*ones)&^x) & high
 		if found != 0 {
 			return n + bits.TrailingZeros64(found)/8

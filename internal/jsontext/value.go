@@ -61,8 +61,8 @@ func (d *Document) Extent() Extent {
 	return e
 }
 
-// Extent is how large the parts of a document are at most. Whoever gets a document that was parsed with wider limits
-// than its own sees from it whether it has to parse the text again.
+// Extent has the maximum sizes of the parts of a document. A reader with narrower limits than those of the document's
+// parser sees from it whether it has to parse the text again.
 type Extent struct {
 	Values int // values and names
 	Name   int // bytes of a name, with its escapes
@@ -71,7 +71,7 @@ type Extent struct {
 	Exponents bool
 }
 
-// Value is a value in a document. The zero Value stands for no value.
+// Value is a value in a document. The zero Value means no value.
 type Value struct {
 	doc *Document
 	at  int32

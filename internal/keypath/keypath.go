@@ -18,7 +18,7 @@ func Key(path, key string) string {
 // Index returns the path of an element of the array at path.
 func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// Join returns the path of what stands at inner below the value at path.
+// Join returns the path of the value at inner below the value at path.
 func Join(path, inner string) string {
 	if path == "" || inner == "" || inner[0] == '[' {
 		return path + inner

@@ -21,8 +21,8 @@ var table = regexp.MustCompile(`(?s)(<!-- keys of ([a-z_ ]+) -->\n).*?(<!-- end 
 const whole = "the manifest"
 
 // Fill returns the page with all of its tables as the schema has them. Between a comment
-// <!-- keys of NAME --> and <!-- end --> stands the table of the object NAME, which is a key of the
-// manifest, or of the manifest itself. The other keys of objects in objects are in the same table.
+// <!-- keys of NAME --> and <!-- end --> is the table of the object NAME, which is a key of the manifest, or of the
+// manifest itself. The other keys of objects in objects are in the same table.
 func Fill(page, schema string) (string, error) {
 	doc, err := jsontext.Parse(schema, jsontext.Limits{Depth: 64, Values: len(schema)})
 	if err != nil {
@@ -88,7 +88,7 @@ func (w *writer) resolve(s jsontext.Value) jsontext.Value {
 	return s
 }
 
-// kind returns what values a schema allows, in words.
+// kind describes the values that a schema allows.
 func (w *writer) kind(s jsontext.Value) string {
 	s = w.resolve(s)
 	if title := s.Get("title"); title.Kind() != 0 {

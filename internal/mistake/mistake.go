@@ -14,13 +14,13 @@ const (
 	InvalidValue Kind = "invalid_value" // the right type, but not allowed
 	OutOfRange   Kind = "out_of_range"  // too small or too large
 	Conflict     Kind = "conflict"      // two parts of the document contradict each other
-	// OtherDocument marks what is not a document of the wanted kind at all, such as a policy where a manifest is
-	// wanted. Its path is schema if the document says what it is.
+	// OtherDocument marks a text that is not a document of the wanted kind at all, such as a policy where a manifest is
+	// wanted. Its path is schema if the document names its kind.
 	OtherDocument Kind = "other_document"
 	BadSchema     Kind = "schema" // a JSON Schema inside the manifest is wrong
 	// NotEnforced marks well-formed requests that this version of the runtime cannot enforce. Only the runtime reports
 	// it.
 	NotEnforced Kind = "not_enforced"
-	// NoEquivalent marks what a manifest of Extism says and Caisson does not do, or not by a manifest.
+	// NoEquivalent marks the parts of a manifest of Extism that Caisson does not support, or not by a manifest.
 	NoEquivalent Kind = "no_equivalent"
 )

@@ -70,8 +70,8 @@ func (e *expansion) append(arg string) {
 }
 
 func (e *expansion) add(template ArgTemplate) error {
-	if part, alone := template.alone(); alone {
-		return e.addAlone(part)
+	if part, ok := template.onlyParam(); ok {
+		return e.addOnlyParam(part)
 	}
 	var b strings.Builder
 	for i, part := range template.parts {
@@ -105,7 +105,7 @@ func (e *expansion) add(template ArgTemplate) error {
 	return nil
 }
 
-func (e *expansion) addAlone(part templatePart) error {
+func (e *expansion) addOnlyParam(part templatePart) error {
 	raw, given := e.arguments.Get(part.param)
 	if !given || isNull(raw) {
 		return nil
@@ -215,8 +215,8 @@ type templatePart struct {
 
 var templateParam = regexp.MustCompile(`^[^{}|\s]+$`)
 
-// ParseArgTemplate parses one element of an argv template: literal text with {param} or
-// {param|dash} in it. {{ and }} are escaped braces. The error says only what is wrong.
+// ParseArgTemplate parses one element of an argv template: literal text with {param} or {param|dash} in it. {{ and }}
+// are escaped braces. The error only describes the mistake.
 func ParseArgTemplate(source string) (ArgTemplate, error) {
 	t := ArgTemplate{source: source}
 	if strings.ContainsRune(source, 0) {
@@ -295,8 +295,8 @@ func (t ArgTemplate) Params() []string {
 	return names
 }
 
-// alone returns the parameter if the template consists of nothing else.
-func (t ArgTemplate) alone() (templatePart, bool) {
+// onlyParam returns the parameter if the template consists of nothing else.
+func (t ArgTemplate) onlyParam() (templatePart, bool) {
 	if len(t.parts) == 1 && t.parts[0].param != "" {
 		return t.parts[0], true
 	}
@@ -305,8 +305,8 @@ func (t ArgTemplate) alone() (templatePart, bool) {
 
 // Param returns the parameter that replaces the whole template, unless the template says that it may start with a dash.
 func (t ArgTemplate) Param() (name string, ok bool) {
-	part, alone := t.alone()
-	return part.param, alone && !part.dash
+	part, found := t.onlyParam()
+	return part.param, found && !part.dash
 }
 
 // isLiteral reports whether the template is exactly text.

@@ -1,4 +1,5 @@
-// Package modules has what a manifest says about its module: what it is, and how its input and output are passed.
+// Package modules has the part of a manifest about its module: the file and its kind, and how its input and output are
+// passed.
 package modules
 
 import (
@@ -16,7 +17,7 @@ const (
 )
 
 // LibraryName matches the names that [Module.Libraries] can have. A library's name is that of a module in the imports
-// of others, which may be any text.
+// of other modules, which may be any text.
 var LibraryName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // Module configures the module that runs the tool, and its input and output.
@@ -25,7 +26,7 @@ type Module struct {
 	// Language is the language of the script that Path is; empty for a WebAssembly module. An
 	// interpreter runs the script.
 	Language Language
-	// Packages are folders and wheels beside the manifest that the script can import from.
+	// Packages are folders and wheels next to the manifest that the script can import from.
 	Packages []string
 	// Sample are arguments that the script is called with once, before the snapshot that calls resume; nil for none.
 	Sample json.RawMessage `json:",omitempty"`
@@ -40,8 +41,8 @@ type Module struct {
 	Stderr Stderr
 	// Config is the configuration of an extism plug-in; nil for none.
 	Config map[string]string
-	// Variables is how many bytes the variables of a call of an extism plug-in may have, with their names and
-	// 40 bytes for each; 0 means [MaxVariables].
+	// Variables is the maximum size, in bytes, of the variables of a call of an extism plug-in, with their names and 40
+	// bytes for each; 0 means [MaxVariables].
 	Variables int64
 	// Libraries are files of modules, relative to the manifest, by the names under which an extism plug-in
 	// and other libraries import their functions; nil for none.
@@ -51,7 +52,7 @@ type Module struct {
 	SuccessCodes []int
 }
 
-// Language is a language of scripts. The zero value means that the module is no script.
+// Language is a language of scripts. The zero value means that the module is not a script.
 type Language string
 
 // Supported languages.
@@ -98,8 +99,8 @@ const (
 	StdoutText   Stdout = "text"
 )
 
-// Stderr says who may read a program's standard error. The zero value means that its end is quoted
-// in failures for which the tool gave no reason of its own; models read these.
+// Stderr says who may read a program's standard error. The zero value means that its end is quoted in failures for
+// which the tool gave no reason; models read these.
 type Stderr string
 
 // StderrPrivate keeps standard error out of what models read. People find it in the call's log.

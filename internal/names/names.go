@@ -34,8 +34,8 @@ func (n *Names) Has(name string) bool {
 	return found
 }
 
-// Nearest returns at most most names that are similar to a name.
-func (n *Names) Nearest(name string, most int) []string { return n.registry.Nearest(name, most) }
+// Nearest returns at most limit names that are similar to a name.
+func (n *Names) Nearest(name string, limit int) []string { return n.registry.Nearest(name, limit) }
 
 // described is a registry entry with a manifest only. It is never invoked.
 type described struct{ manifest *manifests.Manifest }

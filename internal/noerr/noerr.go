@@ -33,7 +33,7 @@ func Get2[T, U any](first T, second U, err error) func(testing.TB) (T, U) {
 	}
 }
 
-// Error returns the error alone: noerr.Error(os.ReadFile(path)).
+// Error returns only the error: noerr.Error(os.ReadFile(path)).
 func Error[T any](_ T, err error) error { return err }
 
 // Error2 does the same as [Error] for two values.

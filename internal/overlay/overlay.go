@@ -1,5 +1,5 @@
-// Package overlay makes mistakes on purpose: it edits source files for one build alone, so that a
-// test sees whether what should notice a mistake does. See -overlay in "go help build".
+// Package overlay makes mistakes on purpose: it edits source files for a single build, so that a test sees whether the
+// intended check notices a mistake. See -overlay in "go help build".
 package overlay
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Edit replaces a text that stands in a file once. Without an old text it makes a new file.
+// Edit replaces a text that occurs in a file once. Without an old text it makes a new file.
 type Edit struct {
 	File     string // below the root, with slashes
 	Old, New string

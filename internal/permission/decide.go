@@ -27,8 +27,8 @@ type Permit struct {
 	Grant int
 }
 
-// Rules are what is requested, granted and denied to one tool, of one kind of permission. For every kind,
-// [Rules.Decide] is the only place where request ∩ grant − deny is computed. The zero value grants nothing.
+// Rules are the requests, grants and denials of one tool, of one kind of permission. For every kind, [Rules.Decide] is
+// the only place where request ∩ grant − deny is computed. The zero value grants nothing.
 type Rules struct {
 	Requests        []Rule
 	Grants, Denials []Statement
@@ -39,7 +39,7 @@ type Rules struct {
 // Operator is named in texts in place of an origin that is empty.
 const Operator = "the operator"
 
-// Decide returns what is effective of each request: what grants for the module allow, minus what is denied.
+// Decide returns the outcome of each request: the permits of the grants for the module, minus the denied ones.
 func (r Rules) Decide() []Outcome {
 	outcomes := make([]Outcome, len(r.Requests))
 	for i, request := range r.Requests {
@@ -92,7 +92,8 @@ func (r Rules) ForOthers(o Outcome, what string) string {
 }
 
 // DecideNames returns the decision on each request of a kind whose rules are of type [Name], and the grant, as an
-// index, of each name in effect. missing is the reason if there is no grant, and allow returns what would allow a name.
+// index, of each name in effect. missing is the reason if there is no grant, and allow returns the rules that would
+// allow a name.
 func (r Rules) DecideNames(
 	missing string, allow func(name string) tool.Allow,
 ) (decisions []tool.Decision, effective map[string]int) {

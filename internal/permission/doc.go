@@ -1,6 +1,6 @@
-// Package permission implements the values of permissions. What a manifest requests, what a policy
-// or a flag grants, what is denied and what a guest uses are all parsed into these values, only
-// here: two parsers of one text could disagree on what it allows.
+// Package permission implements the values of permissions. The requests of manifests, the grants of policies and flags,
+// denials, and the uses of guests are all parsed into these values, only here: two parsers of one text could disagree
+// on its meaning.
 //
 // Each value is parsed from text and has one canonical form. String returns it, and it parses to the same value.
 // Matches reports whether a value includes something that a guest names, Covers whether it includes all of another

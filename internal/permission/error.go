@@ -12,9 +12,9 @@ var ErrInvalid = errors.New("not a permission")
 
 // Error says why a text cannot be parsed.
 type Error struct {
-	What    string // what was parsed, such as "host"
+	What    string // the kind of text, such as "host"
 	Text    string // the text as given, which may be anything
-	Problem string // what is wrong, to follow the text: "has a zone"
+	Problem string // the mistake, to follow the text: "has a zone"
 	Fix     string // what to write instead
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// GuestPath is a guest directory with its contents: "/project". The zero value is no directory, and
-// neither is a value made of an invalid text: they include nothing, and nothing includes them.
+// GuestPath is a guest directory with its contents: "/project". The zero value is not a directory, and neither is a
+// value made of an invalid text: they include nothing, and nothing includes them.
 type GuestPath struct {
 	text  string
 	valid bool
@@ -31,7 +31,7 @@ func ParseGuestPath(text string) (GuestPath, error) {
 	return p, nil
 }
 
-// Err returns an error, of type [*Error], if the value is no directory.
+// Err returns an error, of type [*Error], if the value is not a directory.
 func (p GuestPath) Err() error {
 	if p.valid {
 		return nil

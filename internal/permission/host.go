@@ -9,7 +9,7 @@ import (
 const maxHost = 253 // bytes of a name (RFC 1035, section 3.1, without the root's dot)
 
 // Host is one name, one IP address, all names below one ("*.example.com", at any depth and without example.com itself),
-// or every host ("*"). Equal hosts are equal values. The zero value is no host.
+// or every host ("*"). Equal hosts are equal values. The zero value is not a host.
 type Host struct {
 	// text is the canonical form: a lower-case name, or an address as in RFC 5952. An IPv4-mapped
 	// IPv6 address is written as IPv4.
@@ -60,7 +60,7 @@ func ParseOneHost(text string) (Host, error) {
 // name (RFC 1034, section 3.1), which does not change the host.
 func ParseURLHost(text string) (Host, error) { return ParseOneHost(strings.TrimSuffix(text, ".")) }
 
-// readHost returns one host, or what is wrong with the text.
+// readHost returns one host, or the mistake in the text.
 func readHost(text string) (h Host, problem string) {
 	name := strings.Map(lowerASCII, text)
 	if address, err := netip.ParseAddr(name); err == nil {
@@ -82,7 +82,7 @@ func lowerASCII(r rune) rune {
 	return r
 }
 
-// nameProblem returns what is wrong with a lower-case name, or "".
+// nameProblem returns the mistake in a lower-case name, or "".
 func nameProblem(name string) string {
 	switch {
 	case name == "":

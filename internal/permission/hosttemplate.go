@@ -22,7 +22,7 @@ const (
 // as written: links and ".." are not followed, and a relative path is never equal to an absolute one. The zero value is
 // no directory and cannot be opened, and neither is a value made of an invalid text.
 type HostTemplate struct {
-	// base is the literal part before the first placeholder. It is empty if the value is no directory.
+	// base is the literal part before the first placeholder. It is empty if the value is not a directory.
 	base    string
 	rest    []element // from the first placeholder on
 	invalid string    // the text, if it is invalid
@@ -55,7 +55,7 @@ func ParseHostTemplate(text string) (HostTemplate, error) {
 	return t, nil
 }
 
-// Err returns an error, of type [*Error], if the value is no directory.
+// Err returns an error, of type [*Error], if the value is not a directory.
 func (t HostTemplate) Err() error {
 	if t.base != "" {
 		return nil
@@ -128,8 +128,8 @@ func readHostTemplate(text string) (t HostTemplate, problem string) {
 
 func isSeparator(r rune) bool { return r < utf8.RuneSelf && os.IsPathSeparator(uint8(r)) }
 
-// String returns the path with its placeholders, without "." elements and doubled separators, or an
-// invalid text as it is. It contains a host path, so it is only for the operator.
+// String returns the path with its placeholders, without "." elements and doubled separators, or an invalid text
+// unchanged. It contains a host path, so it is only for the operator.
 func (t HostTemplate) String() string {
 	if t.invalid != "" {
 		return t.invalid
@@ -256,11 +256,11 @@ func (t HostTemplate) Matches(dir string) bool {
 
 // Covers reports whether the template names every directory that the other one names.
 func (t HostTemplate) Covers(other HostTemplate) bool {
-	ours, theirs, same := t.beside(other)
+	ours, theirs, same := t.align(other)
 	if !same {
 		return false
 	}
-	// Their placeholders can have any value, so ours must match them as they are.
+	// Their placeholders can have any value, so ours must match them unchanged.
 	taken := map[string]element{}
 	for i, e := range ours {
 		if e.key == "" {
@@ -281,12 +281,12 @@ func (t HostTemplate) Covers(other HostTemplate) bool {
 // Intersect returns the directories that both templates name, or false if there are none. The
 // result uses the placeholder names of t.
 func (t HostTemplate) Intersect(other HostTemplate) (HostTemplate, bool) {
-	ours, theirs, same := t.beside(other)
+	ours, theirs, same := t.align(other)
 	if !same {
 		return HostTemplate{}, false
 	}
-	// Elements at the same place have the same value. parents leads from a placeholder of either
-	// side to what it equals, and to a literal if there is one.
+	// Elements at the same place have the same value. parents leads from a placeholder of either side to an equal element,
+	// and to a literal if there is one.
 	type node struct {
 		element
 		ours bool
@@ -355,8 +355,8 @@ func (t HostTemplate) elements() (anchor string, all []element) {
 	return anchor, append(all, t.rest...)
 }
 
-// beside returns the elements of two templates, and whether they have the same anchor and length.
-func (t HostTemplate) beside(other HostTemplate) (ours, theirs []element, same bool) {
+// align returns the elements of two templates, and whether they have the same anchor and length.
+func (t HostTemplate) align(other HostTemplate) (ours, theirs []element, same bool) {
 	anchor, ours := t.elements()
 	otherAnchor, theirs := other.elements()
 	return ours, theirs, t.base != "" && other.base != "" && anchor == otherAnchor && len(ours) == len(theirs)

@@ -2,12 +2,12 @@ package permission
 
 import "strconv"
 
-// Origin is where a request goes, and what a secret is bound to: a scheme, http or https, with a host and a port. Equal
-// origins are equal values.
+// Origin is the destination of requests, to which a secret can be bound: a scheme, http or https, with a host and a
+// port. Equal origins are equal values.
 type Origin struct {
 	Scheme string
 	Host   Host
-	Port   int // 0 stands for every port
+	Port   int // 0 means every port
 }
 
 // DefaultPort returns the port of a scheme's URLs that name none, or 0 for an unknown scheme.

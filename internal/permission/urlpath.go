@@ -40,8 +40,8 @@ func (p URLPath) Matches(requested RequestPath) bool {
 	return p.IsEvery() || !requested.ambiguous && hasPrefix(requested.text, p.prefix)
 }
 
-// MatchesLoosely reports whether some server could interpret a request's path as one with the
-// prefix. It is for denials: what is denied under one spelling is denied under all.
+// MatchesLoosely reports whether some server could interpret a request's path as one with the prefix. It is for
+// denials: a path that is denied under one spelling is denied under all.
 func (p URLPath) MatchesLoosely(requested RequestPath) bool {
 	return p.IsEvery() || p.prefix != "" && (requested.ambiguous || hasPrefix(loosely(requested.text), loosely(p.prefix)))
 }
@@ -82,7 +82,7 @@ func (p RequestPath) String() string { return p.text }
 // one by cleaning it, decoding it again or removing parameters from its segments.
 func (p RequestPath) IsAmbiguous() bool { return p.ambiguous }
 
-// escape matches what could be decoded again.
+// escape matches text that could be decoded again.
 var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
 
 func isAmbiguous(decoded, escaped string) bool {

@@ -14,7 +14,7 @@ import (
 
 // counters are the exports that count their calls, where they can.
 func counters(language Language) []string {
-	if language == C || language == AssemblyScript { // the others put no variable into a global
+	if language == C || language == AssemblyScript { // the other compilers put no variable into a global
 		return []string{"count_memory", "count_global", "count_var"}
 	}
 	return []string{"count_memory", "count_var"}

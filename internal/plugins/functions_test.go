@@ -103,7 +103,7 @@ func functionsOfTheirs() []extism.HostFunction {
 		call := func(_ context.Context, p *extism.CurrentPlugin, stack []uint64) {
 			result, err := f.run(stack, p.ReadString, p.WriteString)
 			if err != nil {
-				panic(err) // which is how one fails there
+				panic(err) // a function fails like this on go-sdk
 			}
 			if f.results > 0 {
 				stack[0] = result
@@ -126,8 +126,8 @@ func callbacks(t testing.TB) subject {
 	return subject{name: "callbacks", module: module, calls: []string{"twice", "again"}, limits: `{"timeout": "10s", "memory": "64MiB"}`}
 }
 
-// TestAttacksOnFunctionsAreContained: a plug-in that passes to functions of the program what is no block, or
-// more than memory has room for, ends with an error in words, and the next call is not affected.
+// TestAttacksOnFunctionsAreContained: a plug-in that passes to functions of the program an address without a block, or
+// more than memory has room for, ends with a readable error, and the next call is not affected.
 func TestAttacksOnFunctionsAreContained(t *testing.T) {
 	s := callbacks(t)
 	next := caisson(t, s, "harmless")

@@ -112,8 +112,8 @@ func hostile(t testing.TB) subject {
 
 const roomForLogs = 64 << 10
 
-// TestAttacksOfPluginsAreContained: each attack ends with what it may see or with an error in words, and the
-// call after it finds nothing of it. The controls show what the same attack sees on go-sdk.
+// TestAttacksOfPluginsAreContained: each attack ends with output that it may see or with a readable error, and the next
+// call finds no effect of it. The controls show what the same attack sees on go-sdk.
 func TestAttacksOfPluginsAreContained(t *testing.T) {
 	serve(t)
 	s := hostile(t)
@@ -193,7 +193,7 @@ func TestEndlessPluginsAreStopped(t *testing.T) {
 			}
 			s.limits = fmt.Sprintf(`{"timeout": "%dms"}`, timeout.Milliseconds())
 			call := caisson(t, s, export)
-			for range testsize.Of(2, 5) { // the later ones may resume what was started before
+			for range testsize.Of(2, 5) { // later calls may resume an earlier start
 				outcome, err := call("the input")
 				require.ErrorIs(t, err, tool.Deadline)
 				assert.Equal(t, tool.Deadline, outcome.Result.Kind)
@@ -218,8 +218,8 @@ func TestEndlessRequestsAreStopped(t *testing.T) {
 	assert.Len(t, web.requests(), 7)
 }
 
-// TestEndlessPluginsControl: on go-sdk, the same plug-in goes on after its caller's context has ended. Its
-// logger ends it here, which nothing else could.
+// TestEndlessPluginsControl: on go-sdk, the same plug-in continues after its caller's context has ended. Here its
+// logger ends it, which nothing else could.
 func TestEndlessPluginsControl(t *testing.T) {
 	s := hostile(t)
 	plugin := compileTheirs(t, s)
@@ -240,8 +240,8 @@ func TestEndlessPluginsControl(t *testing.T) {
 	assert.Greater(t, after, 100)
 }
 
-// endless returns a plug-in of which one function, by name or the one that "start" stands for, never
-// returns. Its export call does.
+// endless returns a plug-in of which one function, by name or, for "start", the start function, never returns. Its
+// export call does.
 func endless(function string) []byte {
 	section := func(id byte, content ...byte) []byte { return append([]byte{id, byte(len(content))}, content...) }
 	text := func(t string) []byte { return append([]byte{byte(len(t))}, t...) }

@@ -25,7 +25,7 @@ func hostileLibrary(t testing.TB) subject {
 	for _, a := range attacks() {
 		exports = append(exports, a.export)
 	}
-	return behind(hostile(t), exports...)
+	return forwarder(hostile(t), exports...)
 }
 
 // TestAttacksOfLibrariesAreContained: each attack ends in a library as it does in the plug-in itself, and the
@@ -71,7 +71,7 @@ func TestEndlessLibrariesAreStopped(t *testing.T) {
 			}
 		})
 	}
-	// Control: what has no such name is not called.
+	// Control: a function with another name is not called.
 	s = subjects["start"]
 	s.libraries = map[string][]byte{"lib": endless("initialize")}
 	assert.Equal(t, answer{}, ours{}.load(t, s, "call")(""))
@@ -84,7 +84,7 @@ func TestMemoryOfLibrariesIsLimited(t *testing.T) {
 		pages  = "\xd8\x04"                                   // 600, which is 37.5 MiB
 		grow   = "\x41" + pages + "\x40\x00"                  // memory.grow
 		failed = "\x41\x7f\x46"                               // i32.eq -1
-		both   = grow + "\x1a" + "\x10\x00" + failed + "\x45" // drops what it got; whether the library got memory
+		both   = grow + "\x1a" + "\x10\x00" + failed + "\x45" // drops the result; whether the library got memory
 	)
 	library := assembled("", nil, 0, written{"more", grow})
 	s := subject{module: assembled("lib", []string{"more"}, 0, written{"run", both}), libraries: map[string][]byte{"lib": library}}
@@ -104,7 +104,7 @@ func TestMemoryOfLibrariesIsLimited(t *testing.T) {
 // reads 1 in every call. In the control, the instance of go-sdk that is used again counts.
 func TestCallsFindNothingInLibraries(t *testing.T) {
 	for _, language := range languages() {
-		s := withNames(t, behind(pdk(t, language), counters(language)...))
+		s := withNames(t, forwarder(pdk(t, language), counters(language)...))
 		for _, export := range counters(language) {
 			t.Run(fmt.Sprintf("%s/%s", language, export), func(t *testing.T) {
 				for _, snapshot := range []string{"auto", "start", "off"} {
@@ -126,7 +126,7 @@ func TestCallsFindNothingInLibraries(t *testing.T) {
 // TestFailedLibrariesLeaveNothing: a library that traps ends the call as the plug-in itself would, and the calls after
 // it count from 1.
 func TestFailedLibrariesLeaveNothing(t *testing.T) {
-	s := behind(pdk(t, C), "trap", "fail", "count_memory")
+	s := forwarder(pdk(t, C), "trap", "fail", "count_memory")
 	count := ours{}.load(t, s, "count_memory")
 	for range 3 {
 		outcome, err := caisson(t, s, "trap")("")

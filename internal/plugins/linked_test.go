@@ -63,11 +63,11 @@ func assembledFor(results, from string, imports []string, pages int, functions .
 		section(5, "\x01\x00"+number(pages)) + section(7, count+exported) + section(10, count+bodies))
 }
 
-// behind returns a plug-in whose exports do nothing but call those of a library.
-func behind(s subject, exports ...string) subject { return behindWith(aNumber, s, exports...) }
+// forwarder returns a plug-in whose exports do nothing but call those of a library.
+func forwarder(s subject, exports ...string) subject { return forwarderWith(aNumber, s, exports...) }
 
-// behindWith is like behind for functions with other results.
-func behindWith(results string, s subject, exports ...string) subject {
+// forwarderWith is like forwarder for functions with other results.
+func forwarderWith(results string, s subject, exports ...string) subject {
 	var functions []written
 	for n, export := range exports {
 		functions = append(functions, written{export, "\x10" + string(binary.AppendUvarint(nil, uint64(n)))}) // call
@@ -92,8 +92,8 @@ func withNames(t testing.TB, s subject) subject {
 	return s
 }
 
-// named are the modules that [withNames] has made, by the digests of what it made them from: compiling large ones takes
-// long. Tests that use it run one after the other.
+// named are the modules that [withNames] has made, by the digests of their originals: compiling large ones takes long.
+// Tests that use it run one after the other.
 var named = map[[sha256.Size]byte][]byte{}
 
 func withNamesOfExports(t testing.TB, module []byte) []byte {
@@ -173,7 +173,7 @@ func TestLinkedPluginsAnswerTheSame(t *testing.T) {
 }
 
 // TestRandomLibrariesAnswerTheSame: libraries that call each other in random order, without a cycle, each of which
-// counts its calls in its memory and adds that to what it returns.
+// counts its calls in its memory and adds the count to its result.
 func TestRandomLibrariesAnswerTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 23))
 	answers := map[string]bool{}
@@ -213,7 +213,7 @@ func TestLibrariesInEachLanguageAnswerTheSame(t *testing.T) {
 	serve(t)
 	for _, language := range languages() {
 		t.Run(string(language), func(t *testing.T) {
-			s := withNames(t, behind(pdk(t, language), "echo", "reverse", "count_vowels", "config", "log_levels", "fail", "trap", "get", "allocate"))
+			s := withNames(t, forwarder(pdk(t, language), "echo", "reverse", "count_vowels", "config", "log_levels", "fail", "trap", "get", "allocate"))
 			s.config, s.hosts = map[string]string{"key": "value"}, []string{"api.example.com"}
 			p := newPair(s)
 			for range testsize.Of(2, 50) {

@@ -72,8 +72,8 @@ func brief(text string) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// text returns a random text of about so many bytes. It has all that UTF-8 can hold, but U+FFFD, which also
-// stands for bytes that are no text.
+// text returns a random text of about so many bytes. It has all that UTF-8 can hold, except U+FFFD, which also replaces
+// bytes that are not text.
 func text(random *rand.Rand, size int) string {
 	var b strings.Builder
 	b.Grow(size + utf8.UTFMax)

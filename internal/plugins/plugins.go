@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/internal/guests"
 )
 
-// Language is what a plug-in is written in, and for what target it is compiled if there are several.
+// Language is the programming language of a plug-in, with the target if there are several.
 type Language string
 
 // The languages.
@@ -28,7 +28,7 @@ const (
 	AssemblyScript Language = "assemblyscript"
 )
 
-// ErrNoPlugin means that there is no plug-in in this language.
+// ErrNoPlugin means that the package has no plug-in in this language.
 var ErrNoPlugin = errors.New("plugins: no such plug-in")
 
 //go:embed c/plugin.wasm rust/plugin.wasm rust/wasi.wasm assemblyscript/plugin.wasm

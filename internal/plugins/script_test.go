@@ -13,9 +13,8 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// TestRandomUseOfBlocksGivesTheSame: a plug-in makes, fills, frees and reads blocks, variables and its
-// configuration in random order, and finds on both hosts what it has written. Blocks that overlapped, or
-// lost bytes, would show.
+// TestRandomUseOfBlocksGivesTheSame: a plug-in makes, fills, frees and reads blocks, variables and its configuration in
+// random order, and reads the same contents on both hosts. Blocks that overlapped, or lost bytes, would show.
 func TestRandomUseOfBlocksGivesTheSame(t *testing.T) {
 	module, err := os.ReadFile("c/script.wasm")
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// shipped is a plug-in of go-sdk's folder wasm, and calls that make it do what it was written for.
+// shipped is a plug-in of go-sdk's folder wasm, and calls that show its purpose.
 type shipped struct {
 	name   string
 	config map[string]string
@@ -37,8 +37,8 @@ type shipped struct {
 // difference is an error of Caisson's where go-sdk has another answer.
 type difference struct{ says, because string }
 
-// call is one call and what go-sdk's answer shows. It is empty for plug-ins that answer nothing, or that
-// show what they do in other ways: by what they log, print or write to files.
+// call is one call and what go-sdk's answer shows. It is empty for plug-ins without an answer, or whose effects show in
+// other ways: in their log, output or files.
 type call struct{ export, input, shows string }
 
 // The differences.
@@ -192,12 +192,12 @@ func TestShippedPluginsAreLibraries(t *testing.T) {
 			if p.name == "hello_haskell" {
 				results = noResult
 			}
-			p.compare(t, func() subject { return withNames(t, behindWith(results, p.subject(t, modules), exports...)) }, web)
+			p.compare(t, func() subject { return withNames(t, forwarderWith(results, p.subject(t, modules), exports...)) }, web)
 		})
 	}
 }
 
-// compare makes the calls on both hosts. Each gets a subject, with a folder of its own, for all calls.
+// compare makes the calls on both hosts. Each gets a subject, with a separate folder, for all calls.
 func (p shipped) compare(t *testing.T, subject func() subject, web *web) {
 	here, there := subject(), subject()
 	for _, c := range p.calls {

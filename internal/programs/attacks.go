@@ -62,7 +62,7 @@ func RowAttack() Attack {
 		attackOf(&Function{Body: slices.Repeat(code{call(attackSecond)}, 65_000)}, attackLeaf())}
 }
 
-// LibraryAttacks returns programs of which the libraries do the work. Each loop does little of its own.
+// LibraryAttacks returns programs whose libraries do the work. Each loop itself does little.
 func LibraryAttacks() []Attack {
 	inner := attackOf().with("a", leafLibrary())
 	inner.Functions[0] = attackLoop()
@@ -134,8 +134,8 @@ func descending(again *Node, then code) *Function {
 	return &Function{Body: append(code{down}, then...)}
 }
 
-// PaidUnits is how many instructions each function of [PaidAttacks] executes after its call. Nearly all are loads, each
-// of the address that the one before it returned, so that no processor executes many of them at a time.
+// PaidUnits is the number of instructions that each function of [PaidAttacks] executes after its call. Nearly all are
+// loads, each of the address that the one before it returned, so that no processor executes many of them at a time.
 const PaidUnits = 4_000
 
 // PaidAttacks returns programs with much work after calls, for which a meter might charge before the calls. Each

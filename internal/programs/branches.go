@@ -15,11 +15,11 @@ func (w *writer) jumpTo(to scope, others []scope) code {
 		return code{node(returnOp, args...)}
 	case w.chance(30):
 		n := table(nil, append(args, w.expression(I32))...)
-		most := 5
+		limit := 5
 		if w.chance(5) {
-			most = 300
+			limit = 300
 		}
-		for range w.few(most) {
+		for range w.few(limit) {
 			if other := oneOf(w.generator, others...); slices.Equal(other.takes, to.takes) {
 				n.Targets = append(n.Targets, other.node)
 			}

@@ -9,7 +9,7 @@ func (g *generator) infinite(s Signature) int {
 	return function
 }
 
-// after generates the code behind code that never terminates.
+// after generates the code after code that never terminates.
 func (w *writer) after(results []Type) code {
 	if w.chance(40) {
 		return code{node(unreachableOp)}

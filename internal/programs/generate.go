@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 )
 
-// mostFuel is how much fuel a bounded program may use, and an endless one before it enters its
-// endless loop. It exceeds the fuel that a guest is given at once.
-const mostFuel = 250_000
+// maxFuel is the maximum fuel that a bounded program may use, and an endless one before it enters its endless loop. It
+// exceeds the fuel that a guest is given at once.
+const maxFuel = 250_000
 
 // Bounded returns a program that terminates, and the outcome of its run.
 func Bounded(seed uint64) (*Program, Outcome) {
@@ -33,7 +33,7 @@ func endlessProgram(seed uint64, wasi bool) *Program {
 func first(seed uint64, generate func(*generator) *Program, wanted func(Outcome, error) bool) (*Program, Outcome) {
 	for attempt := range uint64(1000) {
 		p := generate(newGenerator(seed, attempt))
-		outcome, err := p.Run(mostFuel)
+		outcome, err := p.Run(maxFuel)
 		switch {
 		case wanted(outcome, err):
 			return p, outcome
@@ -49,7 +49,7 @@ type generator struct {
 	r       *rand.Rand
 	p       *Program
 	wasi    bool // import only WASI
-	tables  bool // change tables, so that each run needs an instance of its own
+	tables  bool // change tables, so that each run needs a separate instance
 	small   bool
 	endless bool           // the program does not terminate
 	dives   bool           // it does so in a loop that does little but call recursive functions
@@ -80,11 +80,11 @@ func newGenerator(seed, attempt uint64) *generator {
 // chance is true with a probability in percent.
 func (g *generator) chance(percent int) bool { return g.r.IntN(100) < percent }
 
-// few returns a number up to most, preferring small ones.
-func (g *generator) few(most int) int {
-	n := g.r.IntN(most + 1)
+// few returns a number up to limit, preferring small ones.
+func (g *generator) few(limit int) int {
+	n := g.r.IntN(limit + 1)
 	if g.small || g.chance(40) {
-		n = min(n, g.r.IntN(most+1))
+		n = min(n, g.r.IntN(limit+1))
 	}
 	return n
 }
@@ -93,8 +93,8 @@ func oneOf[T any](g *generator, all ...T) T { return all[g.r.IntN(len(all))] }
 
 func (g *generator) anyType() Type { return oneOf(g, I32, I32, I32, I64, I64, F64) }
 
-func (g *generator) anyTypes(most int) []Type {
-	types := make([]Type, g.few(most))
+func (g *generator) anyTypes(limit int) []Type {
+	types := make([]Type, g.few(limit))
 	for n := range types {
 		types[n] = g.anyType()
 	}
@@ -245,7 +245,7 @@ func (g *generator) initialize() {
 	}
 }
 
-// finite adds a function that returns. If it tells, the host observes the state it leaves behind.
+// finite adds a function that returns. If it tells, the host observes the state that it leaves.
 func (g *generator) finite(s Signature, tells bool) int {
 	function := g.declare(s)
 	w := g.writer(function, len(g.callable), 60)

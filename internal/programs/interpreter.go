@@ -11,10 +11,10 @@ import (
 
 // Outcome is the result of a run.
 type Outcome struct {
-	// Fuel is what the call of the entry used. It includes the start function, unless another
-	// function is called in between.
+	// Fuel is the fuel that the call of the entry used. It includes the start function, unless another function is called
+	// in between.
 	Fuel int64
-	// Observed is what the host observed during the same.
+	// Observed has the host's observations during that call.
 	Observed Observer
 	// Endless is set if the program entered a loop that never terminates.
 	Endless bool
@@ -39,17 +39,17 @@ func (p *Program) Run(limit int64) (Outcome, error) {
 	return Outcome{r.fuel - begun, r.observed, r.endless}, err
 }
 
-// Trace says how far the modules of a program have come when it has executed so much.
+// Trace has the progress of a program's modules, up to a number of executed units.
 type Trace struct {
 	// Steps lists, for each module by its name, how many units were executed when the progress of
 	// the module reached 1, 2, and so on. The program itself has the name "".
 	Steps map[string][]int64
-	// Executed is how many units were executed at the end.
+	// Executed is the number of units that were executed at the end.
 	Executed int64
 }
 
-// Trace interprets the program, with [Program.Before] as part of the run, until it has executed that
-// many units. The count is the documented cost of what was executed, and nothing else.
+// Trace interprets the program, with [Program.Before] as part of the run, until it has executed that many units. The
+// count is the documented cost of the executed code, and nothing else.
 func (p *Program) Trace(limit int64) (Trace, error) {
 	all, err := p.execute(limit, func(*run) {})
 	trace := Trace{Steps: map[string][]int64{}, Executed: all[0].fuel}
@@ -120,7 +120,7 @@ func (p *Program) exported(name string) int {
 // nothing is the null reference.
 const nothing = -1
 
-// run is what the modules of a program share.
+// run is the state that the modules of a program share.
 type run struct {
 	fuel, limit int64
 	observed    Observer
@@ -408,9 +408,9 @@ func (m *machine) at(n *Node, size int) []byte {
 }
 
 // grow charges for growing something, pushes its old size or -1, and reports whether it may grow.
-func (m *machine) grow(size, by, most int) bool {
+func (m *machine) grow(size, by, limit int) bool {
 	m.charge(growCost - 1)
-	if size+by > most {
+	if size+by > limit {
 		m.push(math.MaxUint32)
 		return false
 	}

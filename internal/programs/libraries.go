@@ -16,7 +16,7 @@ func (g *generator) libraries() {
 	}
 }
 
-// The names of what libraries export in addition to functions that any code may call.
+// The names of the exports of libraries other than functions that any code may call.
 const (
 	descender = "descend"
 	teller    = "tell"

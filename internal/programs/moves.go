@@ -3,7 +3,7 @@ package programs
 // Costs of the values that move where nothing else is executed; see the field fuel of a manifest's limits.
 const (
 	movesPerUnit = 128
-	joinValues   = 32 // at the end of a block that is branched to, beside what the block moves
+	joinValues   = 32 // at the end of a block that is branched to, in addition to the values that the block moves
 	loopValues   = 16 // at the beginning of a loop
 )
 

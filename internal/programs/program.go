@@ -1,7 +1,6 @@
-// Package programs generates random WebAssembly modules whose behaviour is known: some never
-// terminate, and of the others a plain interpreter says how much fuel they take and what they do.
-// The engine's tests run them to check that metering neither misses a loop nor miscounts, and that
-// instrumenting a module does not change what it does.
+// Package programs generates random WebAssembly modules whose behaviour is known: some never terminate, and for the
+// rest a plain interpreter computes their fuel and their effects. The engine's tests run them to check that metering
+// neither misses a loop nor miscounts, and that instrumenting a module does not change its effects.
 //
 // The package knows nothing of how modules are metered. Its cost model is the documented one: an
 // executed instruction costs 1; block, loop, else, end and nop are free; memory.grow and table.grow
@@ -95,7 +94,7 @@ type Program struct {
 	// the name [ProgressName], so that the host can tell where the program was stopped.
 	Progress  int
 	Pages     int   // the initial size of the memory
-	MostPages int   // what it grows to
+	MostPages int   // the maximum size of the memory
 	Slots     []int // the functions in the first table
 	Data      []Segment
 	Elements  []Segment // passive
@@ -135,8 +134,8 @@ type Node struct {
 	Body    code // of a block or a loop; the first branch of an if
 	Else    code
 	HasElse bool
-	// Targets are the enclosing blocks that a branch leads to; nil stands for the function's own
-	// label. The last target of a table is its default.
+	// Targets are the enclosing blocks that a branch leads to; nil means the function's own label. The last target of a
+	// table is its default.
 	Targets code
 	// endless marks a loop that never terminates.
 	endless bool

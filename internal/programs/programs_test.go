@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// seeds is how many programs of each kind the tests generate.
+// seeds is the number of programs of each kind that the tests generate.
 const seeds = 200
 
 // TestEndlessProgramsGoOn checks that endless programs enter an endless loop and stay in it for much
@@ -20,7 +20,7 @@ func TestEndlessProgramsGoOn(t *testing.T) {
 	for _, generate := range []func(uint64) *Program{Endless, EndlessCommand} {
 		for seed := range uint64(seeds / 8) {
 			p := generate(seed)
-			outcome, err := p.Run(4 * mostFuel)
+			outcome, err := p.Run(4 * maxFuel)
 			require.ErrorIs(t, err, errLong, "program %d\n%s", seed, p)
 			require.True(t, outcome.Endless)
 		}
@@ -31,7 +31,7 @@ func TestBoundedProgramsEnd(t *testing.T) {
 	var fuel, long, observed int
 	for seed := range uint64(seeds) {
 		p, want := Bounded(seed)
-		again, err := p.Run(mostFuel)
+		again, err := p.Run(maxFuel)
 		require.NoError(t, err)
 		require.Equal(t, want, again)
 		fuel += int(want.Fuel)
@@ -117,19 +117,19 @@ func TestInterpreterCounts(t *testing.T) {
 			body = nil
 		}
 		p.Functions = append(p.Functions, &Function{Locals: []Type{I32}, Body: body})
-		outcome, err := p.Run(mostFuel)
+		outcome, err := p.Run(maxFuel)
 		require.NoError(t, err, c.name)
 		assert.Equal(t, c.want, outcome.Fuel, c.name)
 	}
 }
 
-// TestEndlessProgramsRecurse: many endless programs call so deep that the work on the way back alone is
-// more than may be untested, and have libraries that do so.
+// TestEndlessProgramsRecurse: many endless programs call so deep that the work on the way back by itself is more than
+// may be untested, and have libraries that do so.
 func TestEndlessProgramsRecurse(t *testing.T) {
 	var deep, deepLibraries, linked int
 	for seed := range uint64(seeds / 2) {
 		p := Endless(seed)
-		all, err := p.execute(2*mostFuel, func(*run) {})
+		all, err := p.execute(2*maxFuel, func(*run) {})
 		require.ErrorIs(t, err, errLong)
 		linked += len(p.Libraries)
 		for _, m := range all {
@@ -211,7 +211,7 @@ func TestShrink(t *testing.T) {
 	for seed := range uint64(100) {
 		p, _ := Bounded(seed)
 		grows := func() bool {
-			_, err := p.Run(mostFuel)
+			_, err := p.Run(maxFuel)
 			return err == nil && strings.Contains(p.String(), "memory.grow")
 		}
 		if !grows() {

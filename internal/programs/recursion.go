@@ -10,11 +10,11 @@ import (
 type recursion struct {
 	functions []int
 	left      int // the global
-	frame     int // the most that a call takes of the stack, in bytes
+	frame     int // the maximum stack of a call, in bytes
 }
 
-// recursion adds functions that call each other, with work before, between and after their calls.
-// Much of it does nothing else, so that no loop interrupts what they do on the way back.
+// recursion adds functions that call each other, with work before, between and after their calls. Much of it is
+// straight code, so that no loop interrupts the work on the way back.
 func (g *generator) recursion() {
 	r := recursion{left: g.global(I32, 0)}
 	s := Signature{}
@@ -110,13 +110,13 @@ func (w *writer) descent(deep bool) code {
 	}
 	r := oneOf(w.generator, w.generator.recursive...)
 	// Not all of the stack is for the functions of one recursion.
-	most := maxStack / 3 / r.frame
+	limit := maxStack / 3 / r.frame
 	depth := 1 + w.few(30)
 	switch {
 	case deep && w.endless && w.chance(70):
-		depth = most/2 + w.r.IntN(most/2)
+		depth = limit/2 + w.r.IntN(limit/2)
 	case w.chance(10):
-		depth = min(most, 100+w.r.IntN(2000))
+		depth = min(limit, 100+w.r.IntN(2000))
 	}
 	entry := oneOf(w.generator, r.functions...)
 	nodes := code{with(globalSet, r.left, number(depth)), w.reach(entry)}

@@ -38,7 +38,7 @@ func addresses(nodes code) (n int) {
 	return n
 }
 
-// estimate is how many values of a function may have to be kept in memory.
+// estimate counts the values of a function that may have to be kept in memory.
 type estimate struct {
 	values  int // that are variables, or are used after a call
 	highest int // the maximum height of the operand stack

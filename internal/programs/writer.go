@@ -109,7 +109,7 @@ func (w *writer) thenSink(n *Node, results []Type) code {
 	return append(code{n}, w.sink(results)...)
 }
 
-// tell has the host observe the state that a program leaves behind.
+// tell has the host observe the state that a program leaves.
 func (w *writer) tell() (nodes code) {
 	for _, teller := range w.tellers {
 		nodes = append(nodes, call(teller))

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestKeysThatAreNotFullStay: looking for full buckets makes nobody's calls more.
+// TestKeysThatAreNotFullStay: looking for full buckets gives no key more calls.
 func TestKeysThatAreNotFullStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiterOf[int](2, time.Hour)

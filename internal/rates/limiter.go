@@ -18,7 +18,7 @@ import (
 
 // Error means that a key has no call left, and none soon enough.
 type Error struct {
-	Of    string        // what is limited
+	Of    string        // the limited things, such as "requests"
 	After time.Duration // how long until the next free call, after those of waiting callers
 }
 
@@ -29,11 +29,11 @@ func (e *Error) Error() string {
 
 // Limit bounds the calls of each key. The rate and the burst must be positive.
 type Limit struct {
-	Of        string  // what is limited, for errors
+	Of        string  // the limited things, for errors
 	PerSecond float64 // how fast a bucket refills
-	Burst     int     // what a bucket holds
-	// Keys bounds the keys that are kept, if it is not zero. A flood of others can then make one be forgotten, and so
-	// start with a full bucket again.
+	Burst     int     // the capacity of a bucket
+	// Keys bounds the keys that are kept, if it is not zero. A flood of other keys can then evict one, which starts with a
+	// full bucket again.
 	Keys int
 }
 
@@ -52,12 +52,12 @@ func New[K comparable](limit Limit) *Limiter[K] {
 }
 
 // Take takes one call of the key. If there is none now, it waits for the next if that comes
-// within most and before ctx's deadline. Otherwise it fails at once with an [*Error] and takes nothing.
+// within maxWait and before ctx's deadline. Otherwise it fails at once with an [*Error] and takes nothing.
 // Waiting callers are served in order.
 //
-// If ctx ends first, the error is that of ctx. The call is given back unless others wait behind it, whose
-// waits do not change.
-func (l *Limiter[K]) Take(ctx context.Context, key K, most time.Duration) error {
+// If ctx ends first, the error is that of ctx. The call is given back unless later callers wait. Their waits do not
+// change.
+func (l *Limiter[K]) Take(ctx context.Context, key K, maxWait time.Duration) error {
 	if l == nil {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (l *Limiter[K]) Take(ctx context.Context, key K, most time.Duration) error 
 	reserved := l.bucket(key, now).ReserveN(now, 1)
 	after := reserved.DelayFrom(now)
 	deadline, limited := ctx.Deadline()
-	if tooLate := after > 0 && (after > most || limited && after >= deadline.Sub(now)); tooLate {
+	if tooLate := after > 0 && (after > maxWait || limited && after >= deadline.Sub(now)); tooLate {
 		reserved.CancelAt(now) // no caller came since, so it is given back completely
 		l.mu.Unlock()
 		return &Error{l.limit.Of, after}
@@ -94,7 +94,7 @@ func (l *Limiter[K]) bucket(key K, now time.Time) *rate.Limiter {
 	b, ok := l.buckets.Get(key)
 	if !ok {
 		b = rate.NewLimiter(rate.Limit(l.limit.PerSecond), l.limit.Burst)
-		// A full bucket is no different from a new one.
+		// A full bucket equals a new one.
 		l.buckets.Put(key, b, func(b *rate.Limiter) bool { return b.TokensAt(now) >= float64(l.limit.Burst) })
 	}
 	return b

@@ -155,12 +155,12 @@ func TestThoseWhoWaitAreServedInOrder(t *testing.T) {
 	})
 }
 
-// TestGivingUp: whoever gives up gets nothing, nobody comes later for it, and the last gives its call back.
+// TestGivingUp: a caller that gives up gets no call and delays no other caller, and the last one gives its call back.
 func TestGivingUp(t *testing.T) {
 	for who := range 4 {
 		synctest.Test(t, func(t *testing.T) {
 			q := newQueue(t, 1, time.Second)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // far behind its turn
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // long after its turn
 			for id := range 4 {
 				if id == who {
 					q.wait(ctx, id)

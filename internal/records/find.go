@@ -132,7 +132,7 @@ func madeAt(id string) time.Time {
 	return time.UnixMilli(milliseconds)
 }
 
-// maxHead is how much of a record is read to find its tenant, whose name is short.
+// maxHead is the number of bytes of a record that are read to find its tenant, whose name is short.
 const maxHead = 1 << 10
 
 // tenant returns whose a record is, without reading the rest if the record begins with it, as all do that a [Keeper] of

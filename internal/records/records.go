@@ -21,8 +21,7 @@ const (
 	MaxBytes   = 64 << 20 // of all files together
 )
 
-// The errors of this package, for errors.Is. Others wrap those of package folder or of the operating
-// system.
+// The errors of this package, for errors.Is. Other errors wrap those of package folder or of the operating system.
 var (
 	ErrNotFound  = errors.New("there is no such record")
 	ErrAmbiguous = errors.New("several records match the id")
@@ -53,7 +52,8 @@ type Entry struct {
 	Source   string      `json:"source"`
 	Manifest string      `json:"manifest"` // the tool's manifest; empty if there was no tool
 	Record   tool.Record `json:"-"`
-	// Cause is why the host failed, which the record leaves out, since others read it; empty if the host did not fail.
+	// Cause is the reason for the host's failure; empty if the host did not fail. The record omits it, since other people
+	// read the record.
 	Cause string `json:"cause,omitempty"`
 	// Wire is the record's JSON, byte for byte as kept. Decoding it rounds times. It is set when an
 	// entry is found.

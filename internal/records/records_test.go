@@ -73,7 +73,7 @@ func TestARecordIsKeptAsItWas(t *testing.T) {
 	assert.Equal(t, []string{id(2)}, list(t, folder, 1))
 }
 
-// TestWhatWasCutIsKeptInWhole: the record is kept as it was printed, and the whole result beside it.
+// TestWhatWasCutIsKeptInWhole: the record is kept as it was printed, and the whole result in addition.
 func TestWhatWasCutIsKeptInWhole(t *testing.T) {
 	folder := In(t.TempDir())
 	cut := entry(1)
@@ -90,7 +90,8 @@ func TestWhatWasCutIsKeptInWhole(t *testing.T) {
 	assert.Equal(t, "<ok>", uncut.Result().Output)
 }
 
-// TestOf: a tenant's records, whatever others there are. Those of others are read once, and damaged ones are left out.
+// TestOf: Of returns a tenant's records, whatever others exist. Those of other tenants are read once, and damaged ones
+// are left out.
 func TestOf(t *testing.T) {
 	folder := In(t.TempDir())
 	of := func(n int, tenant string) Entry {
@@ -116,7 +117,7 @@ func TestOf(t *testing.T) {
 	}
 	found, seen = noerr.Get2(folder.Of(t.Context(), "acme", 9, map[string]string{id(2): "evil", id(9): "acme"}))(t)
 	assert.Equal(t, []string{id(5), id(4)}, ids(found))
-	assert.Equal(t, map[string]string{id(2): "evil", id(3): "", id(4): "acme", id(5): "acme"}, seen, "what is gone is forgotten")
+	assert.Equal(t, map[string]string{id(2): "evil", id(3): "", id(4): "acme", id(5): "acme"}, seen, "removed records are forgotten")
 }
 
 func TestMadeBy(t *testing.T) {
@@ -165,7 +166,7 @@ func TestRoomIsMadeAsCallsEnd(t *testing.T) {
 }
 
 // A tenant makes many calls, or calls with long results, so that another's records are removed. The control is a call
-// of its own, which is.
+// of the first tenant, whose record is removed.
 func TestAttackRecordsOfOthers(t *testing.T) {
 	for name, flood := range map[string]struct {
 		Entry
@@ -213,7 +214,7 @@ func TestAttackRecordsOfOthers(t *testing.T) {
 }
 
 // TestAttackLongRecordsOfOthers: who lists calls, looks at one or has the folder pruned waits for no long records of
-// another tenant. The control reads as many of its own.
+// another tenant. The control reads its own records, which are as many.
 func TestAttackLongRecordsOfOthers(t *testing.T) {
 	folder := In(t.TempDir())
 	keeper := noerr.Get(folder.Open())(t)
@@ -322,7 +323,7 @@ func TestAttackLargeRecords(t *testing.T) {
 		most = max(most, held())
 	}
 	assert.LessOrEqual(t, most, int64(MaxBytes+prunedBytes))
-	assert.Greater(t, written, int64(MaxBytes+prunedBytes), "control: what was written is more")
+	assert.Greater(t, written, int64(MaxBytes+prunedBytes), "control: more was written")
 }
 
 // TestAttackLongCalls: of a call with texts that no call that runs may have, the start is kept. The control is as long

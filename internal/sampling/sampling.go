@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// Burst is how many lines of one kind are logged, before one every ten seconds.
+	// Burst is the number of lines of one kind that are logged, before one every ten seconds.
 	Burst = 20
 	every = 10 * time.Second
-	// maxMessages is how many messages are told apart. Further ones share a bound.
+	// maxMessages is the number of messages that are told apart. Further ones share a bound.
 	maxMessages = 100
-	// maxText is how many bytes of a message or of a value are logged.
+	// maxText is the maximum number of bytes that are logged of a message or of a value.
 	maxText = 4 << 10
 )
 

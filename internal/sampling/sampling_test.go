@@ -30,7 +30,7 @@ func TestLogger(t *testing.T) {
 	logger.Warn("many")
 	logger.Warn("many")
 	assert.Equal(t, 1, strings.Count(log.String(), fmt.Sprintf("not_logged=%d\n", 9*Burst)))
-	Logger(nil).Error("to nobody")
+	Logger(nil).Error("discarded")
 }
 
 // TestLongText: neither messages nor values are logged whole if they are long.

@@ -20,7 +20,7 @@ import (
 	"github.com/caisson-run/caisson/internal/schema"
 )
 
-// Each attack here comes with a control, which shows that it works on the validator as it is, without the guard.
+// Each attack here comes with a control, which shows that it works on the validator without the guard.
 
 func TestAttackReadAFile(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret.json")

@@ -9,7 +9,7 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// check is one keyword that looks at a value only, not at what is inside it.
+// check is one keyword that looks only at a value, not at the values inside it.
 type check struct {
 	keyword string
 	want    jsontext.Value
@@ -17,7 +17,7 @@ type check struct {
 	passes  func(m *meter, v jsontext.Value) bool
 }
 
-// amongCheck checks const and enum. among holds the canonical texts of what is allowed.
+// amongCheck checks const and enum. among holds the canonical texts of the allowed values.
 func amongCheck(keyword string, want jsontext.Value, among map[string]bool) check {
 	longest := 0
 	for text := range among {
@@ -33,7 +33,7 @@ func patternCheck(want jsontext.Value, p pattern) check {
 	return check{"pattern", want, String, func(m *meter, v jsontext.Value) bool { return m.matches(p, m.text(v)) }}
 }
 
-// text returns what a string says, and pays for it.
+// text returns the content of a string, and pays for it.
 func (m *meter) text(v jsontext.Value) string {
 	size := len(v.Text())
 	if strings.IndexByte(v.Text(), '\\') >= 0 {
@@ -75,7 +75,7 @@ func multipleOf(literal string) func(m *meter, v jsontext.Value) bool {
 	}
 }
 
-// fractionCost is what it takes to compute with a number as an exact fraction.
+// fractionCost is the cost of computing with a number as an exact fraction.
 func fractionCost(literal string) int {
 	number := parseDecimal(literal)
 	size := len(number.digits) + max(number.exponent, -number.exponent)

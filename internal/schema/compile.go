@@ -16,24 +16,24 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Bounds on what a schema may hold.
+// Bounds on the content of a schema.
 const (
-	// MaxSubschemas is how many schemas may stand inside one, itself included.
+	// MaxSubschemas is the maximum number of schemas inside one, itself included.
 	MaxSubschemas = 2048
-	// maxProblems is how many problems of a schema are reported.
+	// maxProblems is the maximum number of problems of a schema that are reported.
 	maxProblems = 100
-	// maxProgram is how many instructions one pattern may compile to.
+	// maxProgram is the maximum number of instructions of one compiled pattern.
 	maxProgram = 4096
-	// MaxPatterns is how large all patterns of a schema may be together, in instructions of about 64 bytes. Compiling
+	// MaxPatterns is the maximum size of all patterns of a schema together, in instructions of about 64 bytes. Compiling
 	// that many takes a tenth of a second.
 	MaxPatterns = 1 << 15
-	// maxConstantBytes is how large one value of const or enum may be. It is the length of
-	// the value's canonical text, which is about that of its JSON text.
+	// maxConstantBytes is the maximum size of one value of const or enum: the length of its canonical text, which is about
+	// that of its JSON text.
 	maxConstantBytes = 4 << 10
 )
 
-// compiler makes nodes of a schema and collects what is wrong with it. It continues where
-// something is wrong, so nodes may be incomplete if there are problems.
+// compiler makes nodes of a schema and collects its problems. It continues after a problem, so nodes may be incomplete
+// if there are any.
 type compiler struct {
 	draft      draft
 	problems   []Problem
@@ -65,7 +65,7 @@ type object struct {
 	keywords jsontext.Value
 }
 
-// compile returns the root of a schema. What is wrong with it is then in c.problems.
+// compile returns the root of a schema. The schema's problems are then in c.problems.
 func (c *compiler) compile(v jsontext.Value) *Node {
 	if k := v.Kind(); k != jsontext.Object && k != jsontext.Bool {
 		c.problem("", "want a JSON Schema, which is an object; got %s", typeName(v))
@@ -97,7 +97,7 @@ func (c *compiler) problem(path, format string, a ...any) {
 	}
 }
 
-// schema compiles a schema inside the schema, or reports what is there instead.
+// schema compiles a schema inside the schema, or reports a value that is not a schema.
 func (c *compiler) schema(v jsontext.Value, at place) *Node {
 	n := &Node{Types: AnyType, allowed: AnyType, minContains: 1, maxContains: -1, containsCounts: c.draft >= draft2020}
 	if len(c.nodes) > MaxSubschemas {
@@ -141,12 +141,12 @@ func (c *compiler) finish(n *Node, keywords jsontext.Value, at place) {
 		n.closedList = keywords.Get("additionalItems").Text() == "false"
 	}
 	if c.draft < draft2019 && keywords.Get("$ref").Kind() != 0 {
-		*n = Node{Types: AnyType, allowed: AnyType} // nothing beside $ref counts
+		*n = Node{Types: AnyType, allowed: AnyType} // $ref disables all keywords next to it
 	}
 }
 
-// misplaced reports what was meant as a schema of a member, but is not under properties. It would be an
-// unknown keyword, which says nothing.
+// misplaced reports schemas that were meant for members, but are not under properties. They would be unknown keywords,
+// which have no effect.
 func (c *compiler) misplaced(keywords jsontext.Value, at place) {
 	named := func(v jsontext.Value) bool { return v.Kind() == jsontext.String && typesNamed[v.String()] != 0 }
 	onlyTypes := true // as in {"type": "object", "city": "string"}
@@ -285,8 +285,8 @@ func (n *Node) setList(keyword string, list []*Node) {
 	}
 }
 
-// value takes a keyword that holds a plain value. What is of the wrong type is reported
-// where schemas are held against that of their draft.
+// value takes a keyword that holds a plain value. A value of the wrong type is reported when the schema is validated
+// against the meta-schema of its draft.
 func (c *compiler) value(n *Node, keyword string, v jsontext.Value, at place) {
 	switch keyword {
 	case "type":

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// TestValidationsLookAtTheirContextOften: none goes on for long without a look.
+// TestValidationsLookAtTheirContextOften: none continues for long without a look.
 func TestValidationsLookAtTheirContextOften(t *testing.T) {
 	for _, name := range testsize.Sample(slices.Sorted(maps.Keys(longValidations)), 4) {
 		c := longValidations[name]
@@ -38,7 +38,7 @@ func TestValidationsLookAtTheirContextOften(t *testing.T) {
 				if longest < 40*time.Millisecond {
 					return
 				}
-				require.Less(t, attempt, 5, "it went on for %s", longest)
+				require.Less(t, attempt, 5, "it continued for %s", longest)
 			}
 		})
 	}

@@ -75,8 +75,8 @@ func doublingOf(levels int) string {
 	return fmt.Sprintf(`{"$ref":"#/$defs/d0","$defs":{%s,"d%d":{}}}`, definitions, levels)
 }
 
-// TestValidationsEndWithTheirContext: wherever a validation has got to when its context ends, it soon
-// does too. The control: with one that does not end, it goes on, and looks at the context all the time.
+// TestValidationsEndWithTheirContext: a validation ends soon after its context, wherever it has got to. The control:
+// with a context that does not end, it continues, and looks at the context all the time.
 func TestValidationsEndWithTheirContext(t *testing.T) {
 	for _, name := range testsize.Sample(slices.Sorted(maps.Keys(longValidations)), 4) {
 		c := longValidations[name]
@@ -90,9 +90,9 @@ func TestValidationsEndWithTheirContext(t *testing.T) {
 			for part := range parts {
 				ctx := newEnding(t, whole.looks*part/parts)
 				require.ErrorIs(t, compiled.Validate(ctx, []byte(c.value)), context.DeadlineExceeded)
-				assert.Equal(t, ctx.after+1, ctx.looks, "it went on")
+				assert.Equal(t, ctx.after+1, ctx.looks, "it continued")
 			}
-			assert.Equal(t, err == nil, compiled.Validate(t.Context(), []byte(c.value)) == nil, "what ended leaves nothing behind")
+			assert.Equal(t, err == nil, compiled.Validate(t.Context(), []byte(c.value)) == nil, "an ended validation leaves no state")
 		})
 	}
 }
@@ -104,7 +104,7 @@ func TestContextsWithLateTimers(t *testing.T) {
 	require.ErrorIs(t, compiled.Validate(untimed{t.Context()}, []byte(`1`)), context.DeadlineExceeded)
 }
 
-// untimed is a context whose deadline was long ago, and who nobody has told.
+// untimed is a context that is not done although its deadline has passed.
 type untimed struct{ context.Context }
 
 func (untimed) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }

@@ -33,7 +33,7 @@ func ofLibrary(source []byte) (*jsonschema.Schema, error) {
 
 // agree holds a schema and values against the library, and returns how many of the values fit.
 func agree(t *testing.T, source []byte, values ...string) (fit int) {
-	// What the drafts leave open, and the library reads in a way of its own.
+	// The drafts leave these cases open, and the library reads them differently.
 	if strings.Contains(string(source), `"$recursiveAnchor"`) {
 		return 0
 	}
@@ -105,7 +105,7 @@ type generator struct{ *rand.Rand }
 
 func (g generator) pick(of ...string) string { return of[g.IntN(len(of))] }
 
-// templates are keywords: @ stands for a schema, % for a small number, and ! for a value.
+// templates are keywords: @ means a schema, % a small number, and ! a value.
 var templates = strings.Fields(`
 	"type":"object" "type":["integer","array"] "type":"number" "type":["string","null","object"] "const":! "enum":[!,!,!]
 	"minimum":% "maximum":% "exclusiveMinimum":%.5 "exclusiveMaximum":%e0 "multipleOf":0.5 "multipleOf":2

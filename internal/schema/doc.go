@@ -20,8 +20,8 @@
 // draft; only that uses a library. A value is first validated up to its first violation. If there
 // is one, a second pass collects all violations.
 //
-// Messages are for whoever can act on them: [Error] for the author of a schema, [ViolationError]
-// for a language model. Neither contains a path or an address of the host.
+// Messages are for the reader that can act on them: [Error] for the author of a schema, [ViolationError] for a language
+// model. Neither contains a path or an address of the host.
 //
 // # Design
 //

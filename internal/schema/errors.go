@@ -19,7 +19,7 @@ var (
 type Problem struct {
 	// Path is the location in the schema, such as properties.url.type. It is empty for the schema as a whole.
 	Path string `json:"path"`
-	// Message says what is wrong and what is expected.
+	// Message describes the mistake and the expected value.
 	Message string `json:"message"`
 }
 
@@ -44,7 +44,7 @@ func (e *Error) Unwrap() error { return ErrSchema }
 type Violation struct {
 	// Path is the location in the value, such as items[2].name. It is empty for the value as a whole.
 	Path string `json:"path"`
-	// Message says what is wrong and what is expected.
+	// Message describes the mistake and the expected value.
 	Message string `json:"message"`
 }
 

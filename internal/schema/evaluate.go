@@ -13,8 +13,8 @@ var kindTypes = [...]Types{
 	jsontext.Object: Object,
 }
 
-// evaluation applies schemas to values. With a report it collects all that does not fit,
-// and without one it ends at the first, which is how most values are checked.
+// evaluation applies schemas to values. With a report it collects all violations. Without one, as for most values, it
+// ends at the first.
 type evaluation struct {
 	meter
 	collects bool             // integers that are not written in digits
@@ -282,7 +282,7 @@ func (e *evaluation) same(n *Node, v jsontext.Value, r *report, seen *marks) boo
 	return fits
 }
 
-// union applies anyOf or oneOf. What is evaluated in a value depends on all branches that it fits.
+// union applies anyOf or oneOf. All branches that a value fits determine its evaluated members and elements.
 func (e *evaluation) union(u Union, v jsontext.Value, r *report, seen *marks) bool {
 	count := 0
 	for _, branch := range u.Branches {

@@ -15,8 +15,8 @@ const maxKnown = 20
 // maxReasonRunes bounds one of the alternatives of a message.
 const maxReasonRunes = 300
 
-// explain says why a value does not fit a schema. It has the budget of a validation, and
-// says what it has found so far when that is spent.
+// explain says why a value does not fit a schema. It has the budget of a validation. When that is spent, it reports the
+// findings so far.
 func explain(ctx context.Context, root *Node, v jsontext.Value) error {
 	var found []finding
 	e := evaluation{meter: newMeter(ctx, 0)}
@@ -40,7 +40,7 @@ func explain(ctx context.Context, root *Node, v jsontext.Value) error {
 	return violationError(violations...)
 }
 
-// report takes what does not fit at one place of a value. A nil one takes nothing.
+// report collects the violations at one place of a value. A nil one collects nothing.
 type report struct {
 	found  *[]finding
 	parent *report
@@ -62,8 +62,8 @@ func (r *report) element(index int) *report {
 	return &report{r.found, r, "", index}
 }
 
-// apart returns a report for the same place with a list of its own.
-func (r *report) apart() *report {
+// fork returns a report for the same place with a separate list.
+func (r *report) fork() *report {
 	inner := *r
 	inner.found = new([]finding)
 	return &inner
@@ -80,8 +80,8 @@ func (r *report) path() string {
 	}
 }
 
-// finding is a violation with what lets several of them be told as one: the keyword that
-// failed and, where that can be said alone, what it wants.
+// finding is a violation with the parts by which several of them are merged: the keyword that failed and, where it can
+// be stated separately, the wanted value.
 type finding struct {
 	path, message  string
 	keyword, wants string
@@ -113,7 +113,7 @@ func (e *evaluation) alternatives(u Union, v jsontext.Value, r *report) {
 	var ofRightType [][]finding
 	simple := true
 	for _, branch := range u.Branches {
-		inner := r.apart()
+		inner := r.fork()
 		e.fits(branch, v, inner, nil)
 		found := *inner.found
 		if len(found) == 0 {
@@ -162,7 +162,7 @@ func (e *evaluation) name(n *Node, key jsontext.Value, r *report) bool {
 	if r == nil {
 		return e.fits(n, key, nil, nil)
 	}
-	inner := r.apart()
+	inner := r.fork()
 	fits := e.fits(n, key, inner, nil)
 	for _, f := range *inner.found {
 		message := "the name " + show(key) + " is not allowed"

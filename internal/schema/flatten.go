@@ -78,7 +78,7 @@ func (f *flattening) writeObject(v jsontext.Value, pointer string) {
 	f.out.WriteByte('}')
 }
 
-// isName reports whether a keyword names a schema, or may stand only beside such a name.
+// isName reports whether a keyword names a schema, or is allowed only next to such a name.
 func isName(keyword string, isRoot bool) bool {
 	switch keyword {
 	case "$id", "$schema":

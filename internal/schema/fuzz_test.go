@@ -45,7 +45,7 @@ func FuzzCompile(f *testing.F) {
 		}
 		assert.True(t, json.Valid(compiled.JSON()))
 		again, err := schema.Compile(compiled.JSON())
-		require.NoError(t, err, "what was compiled once compiles from its own JSON")
+		require.NoError(t, err, "a compiled schema compiles from its own JSON")
 		assert.Equal(t, compiled.JSON(), again.JSON())
 	})
 }
@@ -63,7 +63,7 @@ func FuzzValidate(f *testing.F) {
 		}
 		first := compiled.Validate(t.Context(), value)
 		second := compiled.Validate(t.Context(), value)
-		require.Equal(t, first == nil, second == nil, "a validation leaves nothing behind")
+		require.Equal(t, first == nil, second == nil, "a validation leaves no state")
 		doc, err := jsontext.Parse(string(value), jsontext.Limits{Values: 1 << 20})
 		if err == nil && utf8.Valid(value) {
 			_, err := compiled.FindIntegers(t.Context(), written{string(value), doc})

@@ -57,7 +57,7 @@ func readParsed(ctx context.Context, value Parsed) (string, jsontext.Value, erro
 }
 
 // InDigits returns the value with its integers in digits, or nil if they are all written like this. To JSON Schema 3.0
-// is the same integer as 3, but few programs read it as one. All else stays as it is written, other numbers as well.
+// is the same integer as 3, but few programs read it as one. Everything else is unchanged, other numbers as well.
 //
 // The error is a [*ViolationError] for an integer that would be longer than numbers may be, or for a value over
 // [MaxValueBytes].

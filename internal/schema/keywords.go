@@ -62,7 +62,7 @@ func (d draft) knows(keyword string) bool {
 	return true
 }
 
-// keywordKind is what a keyword holds.
+// keywordKind is the kind of a keyword's value.
 type keywordKind int
 
 const (
@@ -72,8 +72,8 @@ const (
 	schemaList              // an array of schemas
 	schemaMap               // an object of schemas by name
 	referring               // a reference
-	identifying             // what changes how references are resolved
-	annotating              // what is not checked
+	identifying             // changes how references are resolved
+	annotating              // is not checked
 )
 
 // kindOf returns the kind of a keyword of any supported draft.

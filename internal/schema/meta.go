@@ -77,7 +77,7 @@ func (c *compiler) form(keywords jsontext.Value) map[string]any {
 		case isList && (kind == schemaList || keyword == "items" && c.draft < draft2020):
 			form[keyword] = slices.Repeat([]any{true}, value.Len())
 		case kind == oneSchema:
-			form[keyword] = true // where it is no schema, that is reported already
+			form[keyword] = true // if it is not a schema, that is reported already
 		case kind == schemaMap && value.Kind() == jsontext.Object:
 			names := map[string]any{}
 			for name, inner := range value.Members() {

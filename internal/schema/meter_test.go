@@ -24,7 +24,7 @@ func numbered(format string, count int) string {
 	return b.String()[1:]
 }
 
-// TestMeterEndsProducts multiplies what is harmless by itself.
+// TestMeterEndsProducts multiplies inputs that are harmless by themselves.
 func TestMeterEndsProducts(t *testing.T) {
 	text, names := strings.Repeat("a", 100_000), "{"+numbered(`"n%d":1`, 10_000)+"}"
 	products := map[string]struct{ schema, value string }{
@@ -73,7 +73,7 @@ func TestMeterLetsPass(t *testing.T) {
 	}
 }
 
-// TestExplanationsEnd also where there is no end of what does not fit.
+// TestExplanationsEnd also for values with a huge number of violations.
 func TestExplanationsEnd(t *testing.T) {
 	for name, c := range map[string]struct{ schema, value string }{
 		"elements":               {`{"items":{"type":"string"}}`, list("1", 500_000)},

@@ -60,7 +60,7 @@ func typeOfNumber(text string) (kind Types, digits bool) {
 	return Fraction, false
 }
 
-// isInteger reports whether a number has no fraction and no exponent as it is written.
+// isInteger reports whether a number is written without a fraction and an exponent.
 func isInteger(literal string) bool {
 	for _, c := range []byte(literal) {
 		if c == '.' || c|0x20 == 'e' {
@@ -79,7 +79,7 @@ var typesNamed = map[string]Types{
 // typeNames are the types that a schema can name.
 const typeNames = "string, number, integer, boolean, object, array, null"
 
-// typeName returns what a message calls the type of a value.
+// typeName returns the name of a value's type for messages.
 func typeName(v jsontext.Value) string {
 	switch v.Kind() {
 	case jsontext.Null:
@@ -100,9 +100,9 @@ func typeName(v jsontext.Value) string {
 	}
 }
 
-// Node is one of the schemas inside a schema, compiled. What it shows is what it demands of
-// the form of values, as far as that can be said without evaluating anything. A value that
-// fits the schema meets all of it; the reverse does not hold.
+// Node is one of the schemas inside a schema, compiled. Its exported fields are its demands on the form of values, as
+// far as they are known without evaluating a value. A value that fits the schema meets all of them; the reverse is not
+// true.
 //
 // Nodes are linked as their schemas refer to each other, so there may be cycles.
 type Node struct {
@@ -124,7 +124,7 @@ type Node struct {
 	Also []*Node
 	// Unions are anyOf and oneOf.
 	Unions []Union
-	// The bounds of a number as they are written; empty where there is none.
+	// The bounds of a number as written; empty where there is none.
 	Minimum, Maximum, ExclusiveMinimum, ExclusiveMaximum string
 	// Default takes the place of a member that is absent; nil where there is none.
 	// Nothing says that it fits the schema.
@@ -140,8 +140,7 @@ type Node struct {
 	names    *Node // of the names of members
 	// dependents are for objects that have a member of a name.
 	dependents []dependent
-	// closedList says that there are no elements behind Prefix, which older drafts say of
-	// the array and not of its elements.
+	// closedList says that no elements may follow Prefix, which older drafts say of the array and not of its elements.
 	closedList               bool
 	unique                   bool
 	contains                 *Node
@@ -185,7 +184,7 @@ type patternedNode struct {
 	node *Node
 }
 
-// dependent is what must hold of an object that has a member of a name: it has others, too, or it fits a schema.
+// dependent is a condition on an object that has a member of a name: it has other members, too, or it fits a schema.
 type dependent struct {
 	name   string
 	others []string
@@ -198,8 +197,8 @@ func MemberPath(path, name string) string { return keypath.Key(path, name) }
 // ElementPath returns the path, as in [Violation], of an element of the array at path.
 func ElementPath(path string, index int) string { return keypath.Index(path, index) }
 
-// TypesOf returns the types that a schema and what it brings along allow, and keeps them in known. A nil schema allows
-// all. Of a schema that is inside itself it may return more.
+// TypesOf returns the types that a schema allows together with those in its Also and Unions, and keeps them in known. A
+// nil schema allows all. For a schema that is inside itself it may return more.
 func TypesOf(n *Node, known map[*Node]Types) Types {
 	if n == nil {
 		return AnyType

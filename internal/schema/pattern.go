@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is a regular expression with what it costs to match a byte with it.
+// pattern is a regular expression with the cost of matching a byte.
 type pattern struct {
 	*regexp.Regexp
 	steps int
@@ -118,7 +118,7 @@ func instructionsOf(parsed *syntax.Regexp) int {
 // stepsOf returns how many steps a program makes at each byte, at most. An instruction that looks
 // for a character among many ranges, such as those of a script, takes several.
 func stepsOf(program *syntax.Prog) int {
-	const few = 8 // numbers of ranges that are looked through as they are, two for each
+	const few = 8 // numbers of ranges that are searched one by one, two for each range
 	steps := 0
 	for i := range program.Inst {
 		steps++
@@ -133,8 +133,8 @@ func stepsOf(program *syntax.Prog) int {
 	return steps
 }
 
-// shortMatch is what a match may cost during which nobody looks at the context. Those that Go makes
-// in another way than the longer ones, and faster, cost less.
+// shortMatch is the maximum cost of a match without a look at the context. Matches that Go makes in another, faster way
+// than longer ones cost less.
 const shortMatch = 1 << 16
 
 // matches pays for matching a text with a pattern, and does it. A match that takes long is given the

@@ -115,14 +115,14 @@ func (r *resource) addDynamic(name string, n *Node) {
 	r.dynamic[name] = n
 }
 
-// link leads references to their targets. It refuses those that leave the schema, or lead
-// to what is not known to be a schema.
+// link leads references to their targets. It refuses those that leave the schema, or lead to a value that is not known
+// to be a schema.
 func (c *compiler) link() {
 	pointers := make(map[*Node]string, len(c.nodes))
 	for pointer, n := range c.nodes {
 		pointers[n] = pointer
 	}
-	candidates := map[string][]*Node{} // by the name of what is found dynamically
+	candidates := map[string][]*Node{} // by the name of the dynamic anchor
 	for _, r := range c.resources {
 		for name, n := range r.dynamic {
 			candidates[name] = append(candidates[name], n)
@@ -224,7 +224,7 @@ func isEndless(root *Node) bool {
 	return false
 }
 
-// applied returns the schemas that apply to the same value, and to what is inside it. Some may be nil.
+// applied returns the schemas that apply to the same value, and to the values inside it. Some may be nil.
 func (n *Node) applied() (same, inside []*Node) {
 	same = append(slices.Clone(n.Also), n.not, n.condition, n.then, n.otherwise)
 	for _, d := range n.dynamic {

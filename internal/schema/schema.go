@@ -45,8 +45,8 @@ type Schema struct {
 // Patterns returns how large the schema's patterns are together, of at most [MaxPatterns]. It is 0 for [Known] ones.
 func (s *Schema) Patterns() int { return s.patterns }
 
-// Compile compiles a schema from JSON text. The package documentation lists what it rejects. The
-// error is an [*Error] with all problems, or with the first one if the text is not JSON.
+// Compile compiles a schema from JSON text. The package documentation lists the schemas that it rejects. The error is
+// an [*Error] with all problems, or with the first one if the text is not JSON.
 func Compile(source []byte) (*Schema, error) {
 	c, _, root, err := compileText(source)
 	if err != nil {

@@ -132,8 +132,8 @@ func TestValidateALargeValue(t *testing.T) {
 	require.NoError(t, rows.Validate(t.Context(), []byte(`{"rows":[`+b.String()[1:]+`]}`)))
 }
 
-// BenchmarkArguments reads arguments of 64 KiB, checks them and writes them for the tool, beside the
-// time that json.Valid takes for the same text.
+// BenchmarkArguments reads arguments of 64 KiB, checks them and writes them for the tool, and reports the time that
+// json.Valid takes for the same text.
 func BenchmarkArguments(b *testing.B) {
 	rows := compile(b, `{"type":"object","required":["rows"],"additionalProperties":false,"properties":{"rows":{"type":"array","items":{"type":["object","string"],
 		"required":["id"],"additionalProperties":false,"properties":{"id":{"type":"integer"},"name":{"type":"string"},"tags":{"items":{"type":"string"}},"ok":{"type":"boolean"}}}}}}`)

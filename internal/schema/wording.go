@@ -70,11 +70,11 @@ func sizeMessage(keyword, bound string, v jsontext.Value) string {
 
 func moreText(more int) string { return fmt.Sprintf("… %d more", more) }
 
-// shownRunes is how much of a value a message shows.
+// shownRunes is the maximum number of characters of a value that a message shows.
 const shownRunes = 60
 
-// show returns the start of a value, as it is written but for white space, for a message.
-// What it costs does not depend on the size of the value.
+// show returns the start of a value, as written except for white space, for a message. Its cost does not depend on the
+// size of the value.
 func show(v jsontext.Value) string {
 	const enough = shownRunes*utf8.UTFMax + 2*utf8.UTFMax
 	text := v.Text()

@@ -42,10 +42,9 @@ func Aligned(rows [][]string) string {
 	return linesOf(rows, widest(rows))
 }
 
-// Fitted returns the rows of a table as lines that are not wider than most, if that leaves room for the columns at all.
-// Text continues in further lines. The first column has names, which are not broken: long ones are on a line of their
-// own.
-func Fitted(rows [][]string, most int) string {
+// Fitted returns the rows of a table as lines of at most limit cells, if that leaves room for the columns at all. Text
+// continues in further lines. The first column has names, which are not broken: long ones are on a line of their own.
+func Fitted(rows [][]string, limit int) string {
 	rows = escapedRows(rows)
 	widths := widest(rows)
 	last := len(widths) - 1
@@ -56,13 +55,13 @@ func Fitted(rows [][]string, most int) string {
 		}
 		return sum
 	}
-	give := func(column, least int) {
-		widths[column] = max(min(widths[column], least), widths[column]-max(total()-most, 0))
+	give := func(column, minimum int) {
+		widths[column] = max(min(widths[column], minimum), widths[column]-max(total()-limit, 0))
 	}
 	// The last column gives way first, then long names, then the widest column between, and then all names.
 	give(last, leastNotes)
-	give(0, most*3/8)
-	for total() > most {
+	give(0, limit*3/8)
+	for total() > limit {
 		at := 1
 		for i := range last {
 			if i > 0 && widths[i] > widths[at] {
@@ -76,7 +75,7 @@ func Fitted(rows [][]string, most int) string {
 	}
 	give(0, leastColumn)
 	// What long names gave up, the last column has.
-	widths[last] += max(most-total(), 0)
+	widths[last] += max(limit-total(), 0)
 	var all [][]string
 	for _, row := range rows {
 		all = append(all, continued(row, widths)...)
@@ -108,17 +107,17 @@ func continued(row []string, widths []int) (all [][]string) {
 }
 
 // wrap returns the lines of a text: words, of which only those are broken that are wider than a line.
-func wrap(text string, most int) (all []string) {
+func wrap(text string, limit int) (all []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
-		if line != "" && Cells(line)+1+Cells(word) > most {
+		if line != "" && Cells(line)+1+Cells(word) > limit {
 			all, line = append(all, line), ""
 		}
 		line = strings.TrimPrefix(line+" "+word, " ")
-		for Cells(line) > most {
+		for Cells(line) > limit {
 			end, cells := 0, 0
 			for i, r := range line {
-				if cells += cellsOfRune(r); cells > most && i > 0 {
+				if cells += cellsOfRune(r); cells > limit && i > 0 {
 					break
 				}
 				end = i + len(string(r))
@@ -170,14 +169,14 @@ func escapedRows(rows [][]string) [][]string {
 	return clean
 }
 
-// Clip shortens a text to at most most columns of a terminal.
-func Clip(text string, most int) string {
-	if Cells(text) <= most {
+// Clip shortens a text to at most limit columns of a terminal.
+func Clip(text string, limit int) string {
+	if Cells(text) <= limit {
 		return text
 	}
 	cells := 0
 	for i, r := range text {
-		if cells += cellsOfRune(r); cells >= most {
+		if cells += cellsOfRune(r); cells >= limit {
 			return text[:i] + "…"
 		}
 	}

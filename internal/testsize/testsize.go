@@ -4,7 +4,7 @@
 //	for _, attack := range testsize.Sample(attacks(), 8) {
 //	for range testsize.Of(100, 1000) {
 //
-// Where the pattern of -run selects subtests, samples are whole: what is asked for by its name is there.
+// Where the pattern of -run selects subtests, samples are whole: every subtest can be selected by its name.
 package testsize
 
 import (

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// program is one of others'. Its name is also that of its folder in tools, its module and its tool.
+// program is a third-party program. Its name is also that of its folder in tools, its module and its tool.
 type program struct {
 	name, language string
 	source         source

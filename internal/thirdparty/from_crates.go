@@ -51,7 +51,7 @@ func (c crate) build(ctx context.Context, w workshop, out string) error {
 	if err != nil {
 		return err
 	}
-	// A copy: Cargo links this file to one that later builds reuse without looking at what is in it.
+	// A copy: Cargo links this file to one that later builds reuse without checking its content.
 	return copyFile(filepath.Join(root, "bin", binary+".wasm"), out)
 }
 

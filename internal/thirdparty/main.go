@@ -1,9 +1,8 @@
-// Command thirdparty fetches programs that others wrote, compiles them to WebAssembly where their
-// registry does not hold modules, and measures them as Caisson's tools. What makes a tool of each is a
-// manifest in tools, and nothing else. It is a Go module of its own, and fetched and built files are
-// not part of the repository.
+// Command thirdparty fetches third-party programs, compiles them to WebAssembly where their registry does not hold
+// modules, and measures them as Caisson's tools. A manifest in tools, and nothing else, makes each a tool. The command
+// is a separate Go module, and fetched and built files are not part of the repository.
 //
-//	go run . build [NAME…]   fetch and build all programs, or those; what is up to date is left alone
+//	go run . build [NAME…]   fetch and build all programs, or those, unless they are up to date
 //	go run . table           call all programs, and print docs/programs.md
 package main
 

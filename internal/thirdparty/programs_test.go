@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestPrograms runs the tests that stand in the programs' manifests. Each call has a directory of its
-// own for every path that the manifest requests, and nothing else.
+// TestPrograms runs the tests in the programs' manifests. Each call has a separate directory for every path that the
+// manifest requests, and nothing else.
 func TestPrograms(t *testing.T) {
 	w := here(t)
 	chosen, err := choose(strings.Fields(*only))
@@ -130,8 +130,8 @@ func fileAfter(t *testing.T, rt *runtime.Runtime, m *manifests.Manifest, guest s
 	return content
 }
 
-// codesWithoutSuccessFail: if its manifest does not say that exit code 1 is no failure, a search that
-// finds nothing is one, for no other reason, although ripgrep looked for files that nobody granted.
+// codesWithoutSuccessFail: if its manifest does not list exit code 1 as a success, a search that finds nothing fails,
+// and for no other reason, although ripgrep looked for files that are not granted.
 func codesWithoutSuccessFail(t *testing.T, w workshop, rt *runtime.Runtime, m *manifests.Manifest) {
 	at := slices.IndexFunc(m.Tests, func(test manifests.Test) bool { return test.Name == "finds nothing" })
 	require.NotEqual(t, -1, at)
@@ -181,7 +181,7 @@ func TestManifests(t *testing.T) {
 		}
 		assert.NotZero(t, answers, p.name)
 		assert.NotZero(t, fails, p.name)
-		assert.True(t, *m.Tests[0].Expect.Success, "%s: the first test is what is measured", p.name)
+		assert.True(t, *m.Tests[0].Expect.Success, "%s: the first test is the measured one", p.name)
 	}
 	assert.ElementsMatch(t, found, named)
 	assert.GreaterOrEqual(t, len(named), 20)

@@ -23,7 +23,7 @@ import (
 
 var inputs = flag.Int("inputs", 200, "how many inputs each program gets that calls resume")
 
-// startable is how a program is run that reads its input, with the same command line in each call.
+// startable says how to run a program that reads its input, with the same command line in each call.
 type startable struct {
 	args     []string // of the manifest
 	env      []string // NAME=VALUE, granted
@@ -32,7 +32,7 @@ type startable struct {
 	input    func(random *rand.Rand) string
 }
 
-// startables are the programs whose calls resume where they first read. The others of the catalogue read
+// startables are the programs whose calls resume where they first read. The other programs of the catalogue read
 // nothing, or open a file that their command line names.
 var startables = map[string]startable{
 	"comrak":  {args: []string{"--gfm"}, snapshot: "start", input: markdown},
@@ -52,9 +52,9 @@ var startables = map[string]startable{
 	"yq":      {args: []string{"eval", "-o=json", "--", ".", "-"}, snapshot: "start", input: yamlText},
 }
 
-// TestResumedProgramsAnswerTheSame calls programs of others with random inputs, some of which are wrong, with
-// and without a directory to read and write: once with a new start for each call, and once resumed. The answer,
-// the log, the receipts, the operations on files and the files themselves are the same.
+// TestResumedProgramsAnswerTheSame calls third-party programs with random inputs, some of which are wrong, with and
+// without a directory to read and write: once with a new start for each call, and once resumed. The answer, the log,
+// the receipts, the operations on files and the files themselves are the same.
 func TestResumedProgramsAnswerTheSame(t *testing.T) {
 	w := here(t)
 	chosen, err := choose(strings.Fields(*only))
@@ -133,7 +133,7 @@ func (s startable) load(t *testing.T, w workshop, rt *runtime.Runtime, name, sna
 	return loaded
 }
 
-// answered is all that a call leaves, but for what it took.
+// answered has all results and effects of a call, except its usage.
 type answered struct {
 	Result    tool.Result
 	Log       string
@@ -231,7 +231,7 @@ func median(of []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(of))[len(of)/2].Round(10 * time.Microsecond)
 }
 
-// TestStartablesAreOfTheCatalogue: what is not in the catalogue is never built, so it would be passed over.
+// TestStartablesAreOfTheCatalogue: a program that is not in the catalogue is never built, so it would be skipped.
 func TestStartablesAreOfTheCatalogue(t *testing.T) {
 	for name := range startables {
 		assert.True(t, slices.ContainsFunc(catalogue, func(p program) bool { return p.name == name }), name)
@@ -251,9 +251,9 @@ func word(random *rand.Rand) string {
 }
 
 // some joins up to a few texts.
-func some(random *rand.Rand, most int, between string, one func() string) string {
+func some(random *rand.Rand, limit int, between string, one func() string) string {
 	var parts []string
-	for range random.IntN(most + 1) {
+	for range random.IntN(limit + 1) {
 		parts = append(parts, one())
 	}
 	return strings.Join(parts, between)

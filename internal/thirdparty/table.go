@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// laterCalls is how many calls the median of later calls is of.
+// laterCalls is the number of later calls, whose median is reported.
 const laterCalls = 5
 
 const introduction = `# Third-party programs
@@ -50,7 +50,7 @@ preview 1. They load unchanged, but have no manifest here:
 - ` + "`" + `wasmedge_quickjs.wasm` + "`" + ` imports WasmEdge's sockets, which are refused when it uses them.
 `
 
-// row is what the table says of a program on any machine.
+// row returns the cells of a program that are the same on any machine.
 func (w workshop) row(ctx context.Context, p program) (string, error) {
 	version, err := p.source.version(ctx, w)
 	return fmt.Sprintf("| [%s](../internal/thirdparty/tools/%[1]s/tool.yaml) | %s | %s | %s |", p.name, p.language,

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// workshop is where programs are fetched and built: what the registries' clients leave behind stays
-// below dir, and the modules go beside their manifests.
+// workshop has the folders in which programs are fetched and built: the files of the registries' clients stay below
+// dir, and the modules go next to their manifests.
 type workshop struct {
 	dir  string // absolute
 	home string // the folder of this package, absolute
@@ -55,10 +55,10 @@ func (w workshop) module(name string) string {
 	return filepath.Join(w.home, "tools", name, name+".wasm")
 }
 
-// command is a program of the build, and what it is run with.
+// command is a program of the build with its folder, environment and arguments.
 type command struct {
 	in   string   // its working directory
-	env  []string // beside the environment's
+	env  []string // in addition to the environment's
 	args []string
 }
 

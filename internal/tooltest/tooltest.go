@@ -19,7 +19,7 @@ import (
 // Fields are keys of a manifest. Nil leaves a key out.
 type Fields map[string]any
 
-// Run is what a tool does.
+// Run is the function that a tool runs.
 type Run func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
 
 // Tool is a tool that runs in the test's process.

@@ -11,9 +11,9 @@ import (
 // shownAsked is the maximum number of names of requested tools that a text lists.
 const shownAsked = 5
 
-// uncalled says why granting or denying some tools the call of a name has no effect. It checks for
-// the likeliest mistake first. whom is the subject of the text, such as "none of its tools".
-func (a *applied) uncalled(whom, name string, callers []*manifests.Manifest) (text, fix string) {
+// uncalled says why granting or denying some tools the call of a name has no effect. It checks for the likeliest
+// mistake first. subject is the subject of the text, such as "none of its tools".
+func (a *applied) uncalled(subject, name string, callers []*manifests.Manifest) (text, fix string) {
 	called := a.tool(name)
 	if called == nil {
 		return fmt.Sprintf("there is no tool %q here to call", name), a.fixFor(name)
@@ -28,10 +28,10 @@ func (a *applied) uncalled(whom, name string, callers []*manifests.Manifest) (te
 		if name == called.Name {
 			relation = fmt.Sprintf("it has the alias %s", other)
 		}
-		return fmt.Sprintf("%s asks to call %s: %s, and the manifest asks for %s", whom, name, relation, other),
+		return fmt.Sprintf("%s asks to call %s: %s, and the manifest asks for %s", subject, name, relation, other),
 			"write " + other
 	}
-	text = fmt.Sprintf("%s asks to call %s", whom, name)
+	text = fmt.Sprintf("%s asks to call %s", subject, name)
 	if more := len(asked) - shownAsked; more > 0 {
 		asked = append(asked[:shownAsked], fmt.Sprintf("and %d more", more))
 	}

@@ -97,7 +97,7 @@ func (u *unreached) why() (reason, fix string) {
 		return fmt.Sprintf("denials take every request to %s from %s", origin, tool), "narrow them, or remove the secret"
 	}
 	if u.reaches(asking) {
-		return fmt.Sprintf("what is granted at %s has no method and path that %s asks for", origin, tool),
+		return fmt.Sprintf("no grant at %s has a method and path that %s asks for", origin, tool),
 			fmt.Sprintf("grant methods and paths that its manifest requests; caisson inspect %s shows them", tool)
 	}
 	return fmt.Sprintf("no network grant lets %s reach %s", tool, origin),

@@ -16,7 +16,7 @@ import (
 type Finding struct {
 	Key    string // in its policy: "grants[0].files[1]"
 	Origin string // where the policy says that it is written: "caisson.yaml:14"
-	Text   string // what has no effect, and why
+	Text   string // the statement without an effect, and the reason
 	Fix    string // what to do about it
 }
 

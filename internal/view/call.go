@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Call is what "caisson explain" prints of a call.
+// Call is the output of "caisson explain".
 type Call struct {
 	Time        time.Time       `json:"time"`
 	Source      string          `json:"source"`
@@ -33,7 +33,7 @@ type made struct {
 	CallID        string  `json:"call_id"`
 	Name          string  `json:"name"`
 	Outcome       string  `json:"outcome"`        // "success", or the kind of the failure
-	ExecutionTime float64 `json:"execution_time"` // in seconds, like the others: all but the time in the queue
+	ExecutionTime float64 `json:"execution_time"` // in seconds, like the other times: all but the time in the queue
 	WallTime      float64 `json:"wall_time"`      // in the tool
 	QueueTime     float64 `json:"queue_time"`
 	CompileTime   float64 `json:"compile_time"`
@@ -109,7 +109,7 @@ func kindHints(kind tool.Kind, entry records.Entry) []string {
 	return []string{fmt.Sprintf("%s or %s, whichever is lower", l.Raise(manifest, shortPath(manifest)), flag)}
 }
 
-// shownArguments is how many characters of a call's arguments are shown to people.
+// shownArguments is the maximum number of characters of a call's arguments that are shown to people.
 const shownArguments = 500
 
 // Text describes the call for people. The commands that it names have the folder of records, unless dir is nil.

@@ -11,7 +11,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Catalogue is what "caisson list" prints.
+// Catalogue is the output of "caisson list".
 type Catalogue struct {
 	registry.Catalogue
 	// Problems say which manifests are broken, and which sources are not loaded.
@@ -35,7 +35,7 @@ func (c Catalogue) Table(width int) string {
 	return text
 }
 
-// notesOn returns what a table says of a tool beside its name.
+// notesOn returns a table's notes on a tool, which follow its name.
 func notesOn(t registry.Listing) (notes []string) {
 	if !t.Allowed {
 		notes = append(notes, "not for this agent")

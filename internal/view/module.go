@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Module is what "caisson inspect" prints of a module without a manifest.
+// Module is the output of "caisson inspect" for a module without a manifest.
 type Module struct {
 	File       string   `json:"file"`
 	Kind       string   `json:"kind"`      // command, plugin, reactor or library
@@ -44,7 +44,7 @@ var moduleKinds = map[runtime.ModuleKind]string{
 	runtime.ModuleLibrary: "a library: it exports no function that a tool could call",
 }
 
-// shownFunctions is how many functions of a module are printed for people.
+// shownFunctions is the maximum number of functions of a module that are printed for people.
 const shownFunctions = 40
 
 // Text describes the module for people.
@@ -166,7 +166,7 @@ var examples = map[string]string{
 	"tools":   "tools: [other_tool]",
 }
 
-// examplesOf returns requests that stand for those of these kinds which a person must write.
+// examplesOf returns example requests of these kinds, for those that a person must write.
 func examplesOf(kinds []string) (requests []string) {
 	for _, kind := range kinds {
 		if text, ok := examples[kind]; ok {
@@ -220,7 +220,7 @@ var (
 	wordsYAML = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 )
 
-// quotedYAML quotes a text where YAML needs it. What would deceive a reader is escaped.
+// quotedYAML quotes a text where YAML needs it. Characters that would deceive a reader are escaped.
 func quotedYAML(text string) string {
 	if plainYAML.MatchString(text) && !slices.Contains(wordsYAML, strings.ToLower(text)) {
 		return text

@@ -13,11 +13,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Remedy is what would allow a denied request: a line of a manifest, flags, and a line of a policy.
-// An empty field is not missing or cannot be expressed.
+// Remedy has the rules that would allow a denied request: a line of a manifest, flags, and a line of a policy. An empty
+// field is not missing or cannot be expressed.
 type Remedy struct{ Manifest, Flags, Policy string }
 
-// RemedyOf returns what would allow a denied request of a tool whose manifest is in a file.
+// RemedyOf returns the rules that would allow a denied request of a tool whose manifest is in a file.
 func RemedyOf(allow tool.Allow, file string) Remedy {
 	line := manifests.ManifestLine(allow.Manifest)
 	if line != "" && extism.IsManifest(file) {

@@ -9,7 +9,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// Report describes what a check found for people: problems and warnings, and unless quiet, what was checked.
+// Report describes what a check found for people: problems and warnings, and unless quiet, translations and counts.
 func Report(r check.Report, quiet bool) string {
 	var b strings.Builder
 	broken := map[string]bool{}

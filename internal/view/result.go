@@ -45,7 +45,7 @@ func readablePart(part tool.Content) string {
 	return fmt.Sprintf("[%s, %d bytes; --json has them]", what, len(part.Data))
 }
 
-// shownLog is how many lines of a tool's log are shown. A program that crashes may write hundreds.
+// shownLog is the maximum number of lines of a tool's log that are shown. A program that crashes may write hundreds.
 const shownLog = 20
 
 // Log returns the first lines of what a tool wrote to stderr, or all of them. Each line is prefixed with the tool's
@@ -69,9 +69,8 @@ func Log(name, log string, all bool) string {
 	return b.String()
 }
 
-// PrintedLog returns the part of a log that the tool itself wrote, without space around it, if [Log]
-// has all of that, and "" otherwise: what is before the host's notes and, in a log that was cut, behind
-// the note of that.
+// PrintedLog returns the part of a log that the tool itself wrote, without space around it, if [Log] has all of that,
+// and "" otherwise: the text before the host's notes and, in a log that was cut, after the note about the cut.
 func PrintedLog(log string, all bool) string {
 	log = "\n" + log
 	for _, note := range []string{"\n[left out of the result: ", "\n[trap at]\n"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// Tool is what "caisson inspect" prints of a tool.
+// Tool is the output of "caisson inspect" for a tool.
 type Tool struct {
 	registry.Listing
 	Format     json.RawMessage `json:"format,omitempty"` // of a custom tool's text, if the manifest has one
@@ -87,11 +87,11 @@ type isolation struct {
 	StartWouldGain    bool    `json:"start_would_gain"`    // whether "snapshot: start" would save each call the start-up
 	NewInstanceReason string  `json:"new_instance_reason"` // why each call needs a new one; empty if instances are reset
 
-	copied bool // calls resume behind what starts a plug-in
+	copied bool // calls resume after the functions that start a plug-in
 }
 
-// NewTool describes a tool with its limits under a profile. reused is how long its answers are reused if its manifest
-// does not say. [Tool.AddModule] and [Tool.AddIsolation] complete the description.
+// NewTool describes a tool with its limits under a profile. reused is the time for which its answers are reused if its
+// manifest does not set one. [Tool.AddModule] and [Tool.AddIsolation] complete the description.
 func NewTool(
 	listing registry.Listing, m *manifests.Manifest, l runtime.Limits, profile string, reused time.Duration,
 ) Tool {

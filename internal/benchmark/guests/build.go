@@ -60,8 +60,7 @@ func buildModule(ctx context.Context, name, dir string, flags ...string) ([]byte
 	return module, nil
 }
 
-// sourceOf returns the folder of a Go guest. The build starts there, because one of them
-// is a module of its own.
+// sourceOf returns the folder of a Go guest. The build starts there, because one of them is a separate Go module.
 func sourceOf(name string) (folder string, err error) {
 	root, err := compile.Root()
 	if err != nil {

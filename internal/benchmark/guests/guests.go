@@ -10,7 +10,7 @@ import (
 	"fmt"
 )
 
-// Language is what a guest is written in.
+// Language is the programming language of a guest.
 type Language string
 
 // The languages. GoWarm is Go whose command answers a sample before it reads its
@@ -58,8 +58,8 @@ func KernelCommand(ctx context.Context, language Language, dir string) ([]byte, 
 	return embedded(language, "kernelcommand")
 }
 
-// Untuned is [Kernels] of [UntunedKernels]. They are in a module of their own, so that those
-// that metering was tuned on stay byte for byte what they were.
+// Untuned is [Kernels] of [UntunedKernels]. They are in a separate module, so that the module of those that metering
+// was tuned on stays the same, byte for byte.
 func Untuned(ctx context.Context, language Language, dir string) ([]byte, error) {
 	if language == Go {
 		return buildReactor(ctx, "untunedreactor", dir)

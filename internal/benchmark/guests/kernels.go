@@ -2,13 +2,14 @@ package guests
 
 import "github.com/caisson-run/caisson/internal/benchmark/guests/go/kernels"
 
-// Kernel is one compute kernel: what the modules of [Kernels], [Untuned] and [Recursive] export under its name.
+// Kernel is one compute kernel: a function that the modules of [Kernels], [Untuned] or [Recursive] export under its
+// name.
 type Kernel struct {
 	Name string
 	// Size keeps the kernel busy for 5 to 25 ms in C on plain wazero, on a
 	// machine of 2026.
 	Size int32
-	// Checksum is what every language gives for Size.
+	// Checksum is the result for Size in every language.
 	Checksum uint64
 	// Native is the kernel in Go, in this process.
 	Native kernels.Kernel
@@ -32,9 +33,9 @@ func AllKernels() []Kernel {
 	}
 }
 
-// UntunedKernels returns kernels that metering was not tuned on, in a fixed order: what
-// metering costs them says more of what it costs programs that nobody here has seen. It
-// stays true only while no change to metering is chosen by what it does to them.
+// UntunedKernels returns kernels that metering was not tuned on, in a fixed order. Their cost of metering is a better
+// estimate of its cost for unknown programs. That stays true only while no change to metering is chosen by its effect
+// on them.
 func UntunedKernels() []Kernel {
 	return []Kernel{
 		{"lz77", 200_000, 0x19b009821e38bc4a, kernels.LZ77},

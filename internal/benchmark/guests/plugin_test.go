@@ -60,7 +60,7 @@ type extismHost struct {
 // call answers one call in a fresh instance.
 func (h *extismHost) call(t *testing.T, runtime wazero.Runtime, module wazero.CompiledModule, input []byte) uint64 {
 	t.Helper()
-	// Address 0 stands for no block.
+	// Address 0 means no block.
 	*h = extismHost{memory: make([]byte, 8), ends: map[uint64]uint64{}, inputLength: uint64(len(input))}
 	h.inputAt = h.allocate(uint64(len(input)))
 	copy(h.memory[h.inputAt:], input)

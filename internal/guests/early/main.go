@@ -1,7 +1,6 @@
-// Early is a guest that does something before it reads its input, so that tests can see
-// whether a call gets to know what another one did there. Its argument says what; an
-// argument that says nothing of that is told as it is. The folders c and rust hold the same
-// guest in other languages.
+// Early is a guest that does something before it reads its input, so that tests can see whether a call observes the
+// early actions of another one. Its argument selects the action; any other argument is printed unchanged. The folders c
+// and rust hold the same guest in other languages.
 package main
 
 import (
@@ -28,7 +27,7 @@ func main() {
 	fmt.Printf("%s %s", text, input)
 }
 
-// before returns what came of doing what the argument says.
+// before performs the action that the argument names, and returns its result.
 func before(what string) (string, error) {
 	switch what {
 	case "file":

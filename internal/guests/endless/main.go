@@ -1,7 +1,7 @@
-// Endless is a guest that never terminates. Its first argument says what precedes the loop, and the
-// second how the loop is written, or "once" for no loop, so that tests can see that it is the loop
-// that never terminates. Each combination is a function of its own: the compiler inlines the loops.
-// The folders next to this file hold the same guest in other languages.
+// Endless is a guest that never terminates. Its first argument says what precedes the loop, and the second how the loop
+// is written, or "once" for no loop, so that tests can see that it is the loop that never terminates. Each combination
+// is a separate function: the compiler inlines the loops. The folders next to this file hold the same guest in other
+// languages.
 package main
 
 import "os"

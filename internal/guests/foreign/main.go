@@ -1,7 +1,7 @@
 //go:build wasip1
 
-// Command foreign is a program for other hosts: it uses files by WASI preview 0, whose module is
-// wasi_unstable, and asks for a socket as programs for WasmEdge do. It prints what it gets, as JSON.
+// Command foreign is a program for other hosts: it uses files by WASI preview 0, whose module is wasi_unstable, and
+// asks for a socket as programs for WasmEdge do. It prints the results as JSON.
 package main
 
 import (

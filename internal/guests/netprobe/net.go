@@ -18,7 +18,7 @@ type request struct {
 	TimeoutMS int         `json:"timeout_ms"`
 }
 
-// answer is what came of a request or a question: a response or a failure.
+// answer is the result of a request or a question: a response or a failure.
 type answer struct {
 	Status    int         `json:"status,omitempty"`
 	URL       string      `json:"url,omitempty"`

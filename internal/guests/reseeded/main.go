@@ -1,6 +1,5 @@
-// Reseeded is a guest that may be resumed from a snapshot without harm: what takes time and
-// is the same in all calls it does before it reads its input, and it makes its generator of
-// random numbers behind that.
+// Reseeded is a guest that may be resumed from a snapshot without harm: before it reads its input, it does the work
+// that takes time and is the same in all calls. It makes its generator of random numbers after that.
 package main
 
 import (
@@ -18,7 +17,7 @@ import (
 
 var reply = template.Must(template.New("reply").Parse("{{.Number}} {{.Letters}} {{.Bytes}}"))
 
-// answer is what the guest prints.
+// answer is the guest's output.
 type answer struct {
 	Number  uint64
 	Letters string

@@ -59,8 +59,7 @@ func ReadFile(name string) string {
 //go:wasmimport caisson:io@1 read
 func IORead(at, length uint32) int32
 
-// Response reads what is left of the response to the last host call, in pieces that are shorter than
-// many responses.
+// Response reads the rest of the response to the last host call, in pieces that are shorter than many responses.
 func Response() (response []byte) {
 	buffer := make([]byte, 1000)
 	for {

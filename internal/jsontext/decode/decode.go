@@ -1,7 +1,7 @@
 // Package decode reads the values of a JSON document into variables. A table says which members an object may have and
 // how each is read, so that all readers word an unknown, a missing or a wrong member the same way.
 //
-// What is read is a copy: a part of the document would hold all of its text, which may be megabytes of white space, for
+// The values are copies: a part of the document would hold all of its text, which may be megabytes of white space, for
 // as long as the part is kept.
 package decode
 

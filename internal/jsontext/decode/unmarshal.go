@@ -25,8 +25,8 @@ func Unmarshal(data []byte, value any) error {
 	return json.Unmarshal(plain, value)
 }
 
-// Plain returns the JSON with similar names overwritten, for decoders with settings of their own. Text that
-// is not JSON is returned unchanged.
+// Plain returns the JSON with similar names overwritten, for decoders with other settings. Text that is not JSON is
+// returned unchanged.
 func Plain(data []byte, value any) ([]byte, error) {
 	t := reflect.TypeOf(value)
 	if !hasNames(t) {
@@ -115,8 +115,8 @@ func (n *namer) part(offset int, v jsontext.Value, t reflect.Type) error {
 	return n.value(offset+start, offset+end, t)
 }
 
-// overwrite replaces a name in a document that starts at an offset of the text with another one that is not
-// longer. An empty one stands for a name that no field has.
+// overwrite replaces a name in a document that starts at an offset of the text with another one that is not longer. An
+// empty one means a name that no field has.
 func (n *namer) overwrite(offset int, key jsontext.Value, name string) {
 	start, end := key.Span()
 	name = cmp.Or(name, strings.Repeat("-", end-start-len(`""`)))

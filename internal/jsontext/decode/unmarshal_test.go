@@ -54,7 +54,7 @@ func TestUnmarshal(t *testing.T) {
 		document := []byte(text)
 		require.NoError(t, Unmarshal(document, &read), text)
 		assert.Equal(t, want, read, text)
-		assert.Equal(t, text, string(document), "what is read is not changed")
+		assert.Equal(t, text, string(document), "the input is not changed")
 	}
 }
 
@@ -80,8 +80,7 @@ func TestWhatStandsTwiceIsRefused(t *testing.T) {
 	}
 }
 
-// TestASecondName: a field is read under its alias, in any spelling of JSON, and stands for one member under
-// both names.
+// TestASecondName: a field is read under its alias, in any spelling of JSON, and counts as one member under both names.
 func TestASecondName(t *testing.T) {
 	type named struct {
 		FinishReason string         `json:"finishReason" alias:"finish_reason"`
@@ -96,7 +95,7 @@ func TestASecondName(t *testing.T) {
 		document := []byte(text)
 		require.NoError(t, Unmarshal(document, &read), text)
 		assert.Equal(t, want, read, text)
-		assert.Equal(t, text, string(document), "what is read is not changed")
+		assert.Equal(t, text, string(document), "the input is not changed")
 	}
 	var twice *jsontext.Error
 	require.ErrorAs(t, Unmarshal([]byte(`{"finishReason":"a","finish_reason":"b"}`), new(named)), &twice)

@@ -11,22 +11,22 @@ import (
 	"github.com/caisson-run/caisson/internal/permission"
 )
 
-// Line is a rule, and what it says by the reference, which should not be the rule's own code.
+// Line is a rule with its meaning by the reference, which should not be the rule's own code.
 type Line[U any] struct {
 	Rule    permission.Rule
 	Matches func(use U) bool
 	Text    string // for failures
 }
 
-// Sample is how a kind is checked. Each field but Partial is required.
+// Sample has the input for the check of a kind. Each field but Partial is required.
 type Sample[U any] struct {
-	// Partial says that denials can take a part of a rule, so that the kind asks them at each use. Of
-	// others, what is effective is all that is allowed.
+	// Partial says that denials can take a part of a rule, so that the kind asks them at each use. For any other kind, the
+	// effective permits are all that is allowed.
 	Partial bool
 	// Request, Grant and Denial draw lines. They should overlap often.
 	Request, Grant, Denial func(random *rand.Rand) Line[U]
-	// Uses are what is tried, and Matches is whether the enforcing code takes one for a use of a
-	// rule that Decide returned.
+	// Uses are the uses to try, and Matches reports whether the enforcing code takes one for a use of a rule that Decide
+	// returned.
 	Uses    []U
 	Matches func(rule permission.Rule, use U) bool
 }

@@ -1,7 +1,7 @@
 //go:build wasip1
 
-// Command go is the plug-in in Go, written with Extism's PDK. It is a module of its own, so that the PDK
-// is no dependency of Caisson.
+// Command go is the plug-in in Go, written with Extism's PDK. It is a separate module, so that the PDK is not a
+// dependency of Caisson.
 package main
 
 import (

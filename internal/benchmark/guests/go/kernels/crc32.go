@@ -1,6 +1,6 @@
 package kernels
 
-// crcBlock is how many bytes one pass of CRC32 reads.
+// crcBlock is the number of bytes that one pass of CRC32 reads.
 const crcBlock = 64 << 10
 
 // CRC32 is size passes of the IEEE checksum over one block of 64 KiB, a table look-up a byte.

@@ -64,7 +64,7 @@ func remainder(a, b int64) int64 {
 type formulaParser struct {
 	text  []byte
 	at    int
-	wrong bool // what it returned is of no use
+	wrong bool // the text is not a formula
 }
 
 func parseFormula(text []byte) (parsed formula, ok bool) {
@@ -196,7 +196,7 @@ func (p *formulaParser) name() formula {
 	return made
 }
 
-// argument reads one of the arguments behind the first.
+// argument reads one of the arguments after the first.
 func (p *formulaParser) argument() formula {
 	p.expect(',')
 	return p.comparison()

@@ -1,6 +1,6 @@
 package kernels
 
-// Fib makes the calls of Fibonacci's recursion for size, and folds what they return.
+// Fib makes the calls of Fibonacci's recursion for size, and folds their results.
 func Fib(size int32) uint64 {
 	if size < 1 {
 		return checksumSeed

@@ -34,7 +34,7 @@ type machine struct {
 
 type frame struct {
 	locals [machineLocals]uint64
-	back   int // where the caller goes on
+	back   int // the caller's next instruction
 }
 
 // run says whether the program came to its end.

@@ -39,8 +39,8 @@ type instruction struct {
 	operand uint64
 }
 
-// program counts the steps of Collatz's sequences, finds common divisors by recursion, and
-// writes to memory what it has.
+// program counts the steps of Collatz's sequences, finds common divisors by recursion, and writes its intermediate
+// totals to memory.
 var program = []instruction{
 	// main(limit), with 0: i, 1: total, 2: limit
 	/*  0 */ {opSet, 2}, {opPush, 1}, {opSet, 0},
@@ -65,6 +65,6 @@ var program = []instruction{
 	/* 71 */ {opSet, 1}, {opSet, 0}, {opGet, 1}, {opJumpUnless, 81},
 	/* 75 */ {opGet, 1}, {opGet, 0}, {opGet, 1}, {opRemainder, 0}, {opCall, 71}, {opReturn, 0},
 	/* 81 */ {opGet, 0}, {opReturn, 0},
-	// exchange(address, new) gives what was there; with 0: address, 1: new
+	// exchange(address, new) returns the old value; with 0: address, 1: new
 	/* 83 */ {opSet, 1}, {opSet, 0}, {opGet, 0}, {opLoad, 0}, {opGet, 1}, {opGet, 0}, {opStore, 0}, {opReturn, 0},
 }

@@ -13,7 +13,7 @@ const (
 	kindObject
 )
 
-// none stands for no value: index 0 of the arena is not used.
+// none means no value: index 0 of the arena is not used.
 const none = 0
 
 // value is a node of the tree. An object's members are its children, in pairs.
@@ -127,7 +127,7 @@ func (p *parser) list(kind uint8, closing byte) (at uint32, ok bool) {
 	}
 }
 
-// link puts an item behind the last of its list and returns the item, the new last.
+// link puts an item after the last of its list and returns the item, the new last.
 func (p *parser) link(list, last, item uint32) uint32 {
 	if last == none {
 		p.values[list].child = item

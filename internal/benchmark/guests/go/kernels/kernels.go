@@ -7,8 +7,8 @@ package kernels
 // Kernel computes its checksum over work of the given size.
 type Kernel func(size int32) uint64
 
-// random is a linear congruential generator with Knuth's MMIX constants. It is no source
-// of secrets: the kernels need the same numbers in three languages.
+// random is a linear congruential generator with Knuth's MMIX constants. It is not a source of secrets: the kernels
+// need the same numbers in three languages.
 type random uint64
 
 func (r *random) next() uint32 {

@@ -69,8 +69,8 @@ type packer struct {
 	older  []int32 // by place within the window: the one before with the same hash, or -1
 }
 
-// pack writes, in turns, letters that stand for themselves after their number, and a match:
-// its length beyond the shortest, and how far back it begins. Numbers are LEB128.
+// pack writes, in turns, literal letters after their number, and a match: its length beyond the shortest, and how far
+// back it begins. Numbers are LEB128.
 func pack(text []byte) []byte {
 	p := packer{text: text, newest: make([]int32, 1<<lzHashBits), older: make([]int32, lzWindow)}
 	for i := range p.newest {
@@ -158,7 +158,7 @@ func unpack(packed []byte) (text []byte, ok bool) {
 		if !ok || distance == 0 || int(distance) > len(text) {
 			return nil, false
 		}
-		for range length + lzShortest { // letter by letter: a match may overlap what it makes
+		for range length + lzShortest { // letter by letter: a match may overlap its copy
 			text = append(text, text[len(text)-int(distance)])
 		}
 	}

@@ -27,9 +27,8 @@ type regexInstruction struct {
 	first, second int32
 }
 
-// regexParser turns a pattern into instructions by recursive descent. Distances are
-// relative, so that what was made can be moved. It is for patterns that are known to be
-// right.
+// regexParser turns a pattern into instructions by recursive descent. Distances are relative, so that instructions can
+// be moved. Patterns must be valid.
 type regexParser struct {
 	pattern string
 	at      int
@@ -81,7 +80,7 @@ func (p *regexParser) alternatives() {
 	p.made.program[jump].first = int32(len(p.made.program) - jump)
 }
 
-// repeated reads one thing and how often it may stand.
+// repeated reads an atom and its quantifier.
 func (p *regexParser) repeated() {
 	start := len(p.made.program)
 	p.single()

@@ -1,7 +1,7 @@
 //go:build wasip1
 
-// Command plugin is the tool as an Extism plug-in, written with Extism's own PDK. It is
-// a module of its own, so that the PDK is no dependency of Caisson.
+// Command plugin is the tool as an Extism plug-in, written with Extism's own PDK. It is a separate module, so that the
+// PDK is not a dependency of Caisson.
 package main
 
 import (

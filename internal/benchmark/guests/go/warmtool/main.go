@@ -37,7 +37,7 @@ func run() error {
 	return err
 }
 
-// warm answers with a handler of its own, so that the sample is not counted as a call.
+// warm answers with a separate handler, so that the sample is not counted as a call.
 func warm() error {
 	var sample handler.Handler
 	_, err := sample.Handle([]byte(`{"text": "sample", "nums": [1, 2, 3]}`))
