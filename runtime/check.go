@@ -25,7 +25,7 @@ func Check(m *manifests.Manifest) []manifests.Problem {
 	return problems
 }
 
-// unenforced lists what a manifest can request but this version does not support.
+// unenforced lists the requests of manifests that this version does not support.
 var unenforced = []struct {
 	path, what, fix string
 	asked           func(*manifests.Manifest) bool

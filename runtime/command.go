@@ -50,13 +50,14 @@ func (e *unusableError) Unwrap() []error {
 	return []error{ErrModule, e.cause}
 }
 
-// findings are what is wrong with a tool's modules, by file, and what to do about it.
+// findings are the problems of a tool's modules, by file, and their fixes.
 type findings struct {
 	problems, fixes []string
 	libraries       []string // at fault; "" for the module itself
 }
 
-// add adds what is wrong with a module. Each problem ends a sentence about it.
+// add adds the problems of a module, and their fixes. Each problem completes a sentence that begins with the module's
+// path.
 func (f *findings) add(p part, problems, fixes []string) {
 	if len(problems) == 0 {
 		return
@@ -102,8 +103,8 @@ func checkCommand(m *manifests.Manifest, source engine.Source, linked *wasm.Link
 	return found.err()
 }
 
-// checkImports returns what is wrong with the imports of one of a tool's modules, and whether the host
-// offers all of them.
+// checkImports returns the problems with the imports of one of a tool's modules and their fixes, and whether the host
+// offers all of the imports.
 func checkImports(
 	m *manifests.Manifest, p part, plugin bool, functions []HostFunction,
 ) (problems, fixes []string, complete bool) {
@@ -137,7 +138,7 @@ func checkImports(
 	return problems, fixes, len(missing) == 0
 }
 
-// checkExports returns what is wrong with the module that calls run, apart from its imports.
+// checkExports returns the problems of the module that calls run, except those with its imports, and their fixes.
 func checkExports(m *manifests.Manifest, p part, plugin, complete bool) (problems, fixes []string) {
 	add := func(fix, problem string) { problems, fixes = append(problems, problem), append(fixes, fix) }
 	if plugin { // Parse finds these two if the manifest has the ABI
@@ -212,8 +213,7 @@ func offeredModules() []string {
 	return slices.Compact(modules)
 }
 
-// How many modules a message about imports lists, how many names of each, and how many bytes of a
-// name.
+// The maximum numbers of modules in a message about imports, of names of each, and of bytes of a name.
 const (
 	listedModules = 4
 	listedNames   = 5
@@ -282,9 +282,9 @@ func quotedName(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// offered returns the functions that modules may import. Those of abi.IO, abi.Stream and
-// abi.Context need no permission: abi.IO reads the responses of the other modules, abi.Stream
-// shows output of the call early, and abi.Context returns what has been granted already.
+// offered returns the functions that modules may import. Those of abi.IO, abi.Stream and abi.Context need no
+// permission: abi.IO reads the responses of the other modules, abi.Stream shows output of the call early, and
+// abi.Context returns only data that the tool may have already.
 func offered() []hostfuncs.Function {
 	functions := append(wasi.Functions(), abi.Functions()...)
 	for _, k := range permit.Kinds() {

@@ -82,7 +82,7 @@ func (r *run) call(ctx context.Context, call tool.Call) (tool.Record, error) {
 	}
 	call.Function.Arguments = string(masked)
 	defer r.guest.Calling()()
-	s := r.newSeat(ctx)
+	s := r.newNestedSlot(ctx)
 	defer s.close()
 	return r.invocation.Host.Call(planning.With(s.ctx, r.guest.Planned), call)
 }
@@ -94,8 +94,8 @@ func (h *host) close() {
 	}
 }
 
-// makeNotes turns the denials so far into notes: the guest is about to read its input. What it asks
-// for before then is what a language runtime looks for in every program.
+// makeNotes turns the denials so far into notes. The guest is about to read its input: the denied requests before then
+// are those that a language runtime makes in every program.
 func (r *run) makeNotes() {
 	if r.noted { // a plug-in may read two inputs, that of WASI and its own
 		return
@@ -162,7 +162,7 @@ func (r *run) collect() {
 // collectFiles adds what the call did with files.
 func (r *run) collectFiles() {
 	a := &r.answer
-	if a.Unread { // so what it looked for may be a runtime's
+	if a.Unread { // so a language runtime may have made the requests
 		r.view.Journal.MakeNotes()
 	}
 	a.Denials = r.view.Journal.Denials()
@@ -202,9 +202,9 @@ func (a *asking) Check(name string) (bool, *tool.Denial) {
 	return exists, denial
 }
 
-// about returns what the guest may know about its call. It includes only the context values that
-// the tool was granted and the files that the tool can open, and not the names of others. What the
-// caller's request says is only what it says to this tool.
+// about returns the data that the guest may have about its call. It includes only the context values that the tool was
+// granted and the files that the tool can open, and not the names of other ones. The caller's request is included as
+// far as it concerns this tool.
 func (r *run) about() abi.About {
 	made := r.invocation
 	about := abi.About{

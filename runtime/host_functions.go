@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// hostNamespace is the default of [HostFunction.Namespace], as it is in Extism's libraries.
+// hostNamespace is the default of [HostFunction.Namespace], and that of Extism's libraries.
 const hostNamespace = "extism:host/user"
 
 // HostFunction is a function of the embedding program that Extism plug-ins can import. A plug-in is

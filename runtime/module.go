@@ -47,7 +47,7 @@ func readSource(m *manifests.Manifest) (engine.Source, error) {
 	return source, checkPinned(m, source.Digest())
 }
 
-// hashSource returns the digest of what readSource reads, of which it holds only a piece at a time.
+// hashSource returns the digest of the source that readSource returns, but holds only a piece of it at a time.
 func hashSource(m *manifests.Manifest) (engine.Digest, error) {
 	hashes := map[string]hash.Hash{}
 	err := copyModules(m, func(library string, _ int64) io.Writer {
@@ -65,8 +65,8 @@ func hashSource(m *manifests.Manifest) (engine.Digest, error) {
 	return digest, checkPinned(m, digest)
 }
 
-// copyModules copies a manifest's module and its libraries to what to returns for each: for the empty name, and then
-// for the names of the libraries.
+// copyModules copies a manifest's module, and then its libraries, to the writers that to returns for their names. The
+// module's name is empty.
 func copyModules(m *manifests.Manifest, to func(library string, size int64) io.Writer) error {
 	if m.Execution == manifests.ExecutionClient {
 		return fmt.Errorf("%w: %s has none, since the client runs it", ErrModule, m.Name)
@@ -103,7 +103,7 @@ type moduleFiles struct {
 	left int64  // how many bytes may still be read
 }
 
-// copyFile copies a file to what to returns for its size.
+// copyFile copies a file to the writer that to returns for its size.
 func (f *moduleFiles) copyFile(path string, to func(size int64) io.Writer) error {
 	name := filepath.FromSlash(path)
 	file, info, err := hostfile.OpenIn(f.root, name, hostfile.Follow)
@@ -148,7 +148,7 @@ func checkPinned(m *manifests.Manifest, digest engine.Digest) error {
 	return nil
 }
 
-// codeOf names what a tool's digest is of.
+// codeOf names the code that a tool's digest covers.
 func codeOf(m *manifests.Manifest) string {
 	if len(m.Module.Libraries) > 0 {
 		return m.Module.Path + " with its libraries"
@@ -168,8 +168,8 @@ func readScript(m *manifests.Manifest, folder interpreter.Folder) (*script.Scrip
 	return s, nil
 }
 
-// loadScript is like readScript, and holds what it has read; see [Memory]. Tools are read one after the other, since a
-// small package may unpack to many bytes.
+// loadScript is like readScript, but also holds the script's files in r.scripts, which bounds them; see [Memory].
+// Scripts are read one at a time, since a small package may unpack to many bytes.
 func (r *Runtime) loadScript(ctx context.Context, m *manifests.Manifest) (*script.Script, error) {
 	select {
 	case r.unpacking <- struct{}{}:

@@ -36,8 +36,8 @@ type run struct {
 	view       *files.View        // nil for a plug-in that cannot use files
 	host       host               // the guest's
 	deadline   *watchdog.Deadline // the guest's, once it has begun
-	seat       *seat              // in which the call runs; nil if no tool made the call
-	turn       *turn              // in the seat
+	slot       *nestedSlot        // of the calling tool, in which the call runs; nil if no tool made the call
+	lease      *lease             // of the slot
 	guest      watchdog.Guest
 }
 
@@ -98,17 +98,17 @@ func (r *run) compiled(ctx context.Context) (*engine.Module, error) {
 	return r.tool.prepared(ctx)
 }
 
-// enter admits the call and returns the context to run it in. A call in a seat waits for its turn.
-// Unless enter fails, the call must leave.
+// enter admits the call and returns the context to run it in. A call in a nested slot waits for a lease of it. Unless
+// enter fails, the caller must call leave.
 func (r *run) enter(ctx context.Context) (inside context.Context, err error) {
 	gate := r.tool.runtime.gate
-	if r.seat = seatOf(ctx); r.seat == nil {
+	if r.slot = nestedSlotOf(ctx); r.slot == nil {
 		return ctx, gate.enter()
 	}
-	if inside, r.turn, err = r.seat.take(ctx); err != nil {
+	if inside, r.lease, err = r.slot.acquire(ctx); err != nil {
 		return nil, err
 	}
-	if !r.seat.holds(r.tool.runtime) {
+	if !r.slot.holds(r.tool.runtime) {
 		// A call in a slot of another runtime is not refused here: it would fail after its guest had
 		// begun. The other runtime's slots still bound how many such calls there are.
 		gate.enterNow()
@@ -118,11 +118,11 @@ func (r *run) enter(ctx context.Context) (inside context.Context, err error) {
 
 // leave makes room for another call.
 func (r *run) leave() {
-	if !r.seat.holds(r.tool.runtime) {
+	if !r.slot.holds(r.tool.runtime) {
 		r.tool.runtime.gate.leave()
 	}
-	if r.seat != nil {
-		r.turn.give()
+	if r.slot != nil {
+		r.lease.release()
 	}
 }
 
@@ -178,7 +178,7 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome, error) {
 	t := r.tool
 	a := &r.answer
-	if a.Fuel, a.CallersFuel = r.seat.fuel(t.limits.Fuel); a.CallersFuel && a.Fuel == 0 {
+	if a.Fuel, a.CallersFuel = r.slot.fuel(t.limits.Fuel); a.CallersFuel && a.Fuel == 0 {
 		return a.Fail(tool.Fuel, "the tool that made the call has no fuel left", nil)
 	}
 	a.Began = true
@@ -194,7 +194,7 @@ func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome,
 	if errors.Is(err, ErrRunaway) {
 		return r.late()
 	}
-	r.seat.charge(used)
+	r.slot.charge(used)
 	fuel := used.Fuel // a copy, so that the record does not keep all of used alive
 	a.Usage.Fuel, a.Usage.MemoryBytes, a.Usage.Wall = &fuel, used.MemoryBytes, time.Since(r.system.Started)
 	r.collect()
@@ -245,7 +245,7 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 	return used, nil
 }
 
-// prepare sets up the guest's WASI system, and what else a plug-in needs.
+// prepare sets up the guest's WASI system and, for a plug-in, its session.
 func (r *run) prepare(arguments []string, plugin bool) error {
 	stdin, err := r.stdin()
 	if err != nil {
@@ -258,7 +258,7 @@ func (r *run) prepare(arguments []string, plugin bool) error {
 	s.Stdin, s.OnInput = stdin, r.makeNotes
 	s.Stdout, s.Stderr = &a.Stdout, &a.Stderr
 	s.Files, s.Random, s.Now = r.view, t.runtime.random, t.runtime.now
-	if t.script != nil { // what it prints is no result
+	if t.script != nil { // its standard output is not its result
 		s.Stdout, s.Devices = &a.Stderr, r.devices()
 	}
 	if plugin {

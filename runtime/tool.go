@@ -34,7 +34,7 @@ type Tool struct {
 	broken      error            // why the script could not be read when the tool was loaded
 	holdsScript bool             // in runtime.scripts, until the tool is closed; guarded by runtime.mu
 	profiles    map[string]*Tool // under each profile that calls may name; nil if they may name none
-	whole       *Tool            // of which this is what calls under a profile get; nil for the whole itself
+	whole       *Tool            // the tool that this one narrows for calls under a profile; nil for that tool
 
 	compiling flights[*engine.Module]
 	hashing   flights[engine.Digest]
@@ -137,8 +137,8 @@ func (t *Tool) isCondemned() bool {
 	return t.runtime.watchdog.HasCondemned(t.digest)
 }
 
-// has reports whether there is what a manifest requires: a directory that was granted, or a setting that was made,
-// either in [Options.Settings] or as a variable or secret granted to the tool.
+// has reports whether a requirement of a manifest is met: a directory by a grant, and a setting by [Options.Settings]
+// or by a variable or secret granted to the tool.
 func (t *Tool) has(required string) bool {
 	if strings.HasPrefix(required, "/") {
 		return slices.ContainsFunc(t.permit.Mounts, func(m files.Mount) bool { return m.Guest.String() == required })
@@ -208,9 +208,8 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 // isClients reports whether the client runs the tool.
 func (t *Tool) isClients() bool { return t.manifest.Execution == manifests.ExecutionClient }
 
-// settle records which module the tool has. It fails if the tool had a different one: what was
-// granted to that module, or approved for it, must not pass to this one. That holds for the tool under each of
-// its profiles, too.
+// settle records which module the tool has. It fails if the tool had a different one: grants to that module, and
+// approvals of it, must not apply to this one. The same is true of the tool under each of its profiles.
 func (t *Tool) settle(digest engine.Digest, compiled *engine.Module) error {
 	if t.whole != nil {
 		if err := t.whole.settle(digest, nil); err != nil {

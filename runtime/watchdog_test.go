@@ -278,18 +278,18 @@ func TestSeatOfARunawayIsNobodyElses(t *testing.T) {
 // nothing to give.
 func TestTurnEndsOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &seat{ctx: ctx, cancel: cancel, free: make(chan struct{}, 1), lost: make(chan struct{})}
+	s := &nestedSlot{ctx: ctx, cancel: cancel, free: make(chan struct{}, 1), lost: make(chan struct{})}
 	s.free <- struct{}{}
-	_, first, err := s.take(t.Context())
+	_, first, err := s.acquire(t.Context())
 	require.NoError(t, err)
-	first.give()
+	first.release()
 	first.lose()
-	_, second, err := s.take(t.Context())
+	_, second, err := s.acquire(t.Context())
 	require.NoError(t, err, "a turn that was given back is not lost")
 	second.lose()
 	second.lose()
-	second.give()
-	_, _, err = s.take(t.Context())
+	second.release()
+	_, _, err = s.acquire(t.Context())
 	require.ErrorIs(t, err, errLost)
 	s.close()
 }

@@ -121,7 +121,7 @@ func (t *translation) load() error {
 	return nil
 }
 
-// checkHash checks that a module has the hash that is written of it.
+// checkHash compares a module with its hash in the manifest.
 func (t *translation) checkHash(m *module) error {
 	digest, at := engine.DigestOf(m.source).String(), m.at+".hash"
 	switch said, err := hex.DecodeString(m.said.Hash); {
@@ -135,8 +135,8 @@ func (t *translation) checkHash(m *module) error {
 	return nil
 }
 
-// checkPlace refuses paths that lead out of the manifest's folder as they are written. Links that do are
-// found when the file is opened.
+// checkPlace refuses paths that, without following links, lead out of the manifest's folder. Links that do are found
+// when the file is opened.
 func (t *translation) checkPlace(at, path string) error {
 	const outside = "move it into the manifest's folder or below it, and write its path relative to that folder"
 	local := filepath.FromSlash(path)
@@ -190,7 +190,7 @@ func (t *translation) readModule(root *os.Root, m *module, most int64) ([]byte, 
 	return source, nil
 }
 
-// maxTools is how many tools are made of a manifest at most.
+// maxTools is the maximum number of tools that are made of a manifest.
 const maxTools = 256
 
 // functions returns the functions of the main module.
@@ -224,7 +224,7 @@ func (t *translation) variables() int64 {
 	return max(most-1, 1) // Extism's have less than it. As each counts for 40 bytes and more, 1 allows none
 }
 
-// recordModules records what becomes of the members that describe reads.
+// recordModules records the equivalents of the members that describe reads.
 func (t *translation) recordModules() {
 	t.translated(t.main.at+".path", "module.path: "+t.main.path())
 	for _, library := range t.libraries() {

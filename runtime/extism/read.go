@@ -1,4 +1,4 @@
-// Package extism reads the manifests of Extism, which are JSON, so that plug-ins are tools as they are:
+// Package extism reads the manifests of Extism, which are JSON, so that unchanged plug-ins are tools:
 //
 //	translated, err := extism.Load("plugin.json")
 //
@@ -24,19 +24,21 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// Translated is what a manifest of Extism says to Caisson.
+// Translated is the translation of a manifest of Extism.
 type Translated struct {
 	// Manifests are those of the tools, one for each function of the main module, in the module's order.
 	// A tool's name is that of the file without its extension, "_", and that of the function. Its one
 	// parameter, input, is the plug-in's input.
 	Manifests []*manifests.Manifest
-	// Members say what the members of the manifest are in those of the tools, in an order of their keys there.
+	// Members are the translated members, with their equivalents in the tools' manifests, in the usual order of their keys
+	// there.
 	Members []Member
-	// Notes say what has no equivalent, or must be granted by the operator.
+	// Notes say which members have no equivalent or a lowered value, which functions are not tools, and which permissions
+	// the operator must grant.
 	Notes []manifests.Problem
 }
 
-// Member is a member of a manifest of Extism, and what it is in a manifest of Caisson: "limits.timeout: 100ms".
+// Member is a member of a manifest of Extism, with its equivalent in a manifest of Caisson: "limits.timeout: 100ms".
 type Member struct {
 	manifests.Place
 	Text string

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// written is a manifest of Caisson as it is written.
+// written is the JSON form of a manifest of Caisson.
 type written struct {
 	Schema      string            `json:"schema"`
 	Name        string            `json:"name"`
@@ -99,12 +99,12 @@ func (t *translation) translate() (*Translated, error) {
 	return done, nil
 }
 
-// translated records what a member is in the manifests of Caisson.
+// translated records the equivalent of a member in the manifests of Caisson.
 func (t *translation) translated(member, text string) {
 	t.done = append(t.done, Member{t.place(member), text})
 }
 
-// unnamed notes that a function is no tool.
+// unnamed notes that no tool is made of a function, because of the tool's name.
 func (t *translation) unnamed(function, name, reason string) {
 	t.note(t.main.at+".path", fmt.Sprintf("no tool is made of the function %q: %q would have %s", function, name, reason),
 		"write a manifest of Caisson for it if models need it, with a name of its own")

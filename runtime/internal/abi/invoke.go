@@ -15,8 +15,8 @@ type Response struct {
 	Body   []byte
 }
 
-// Begin is asked before the body of a call of [Invoke] is known, if it has one. It returns the request with room for
-// the body behind it, or the response of the call if the call is refused whatever the body holds.
+// Begin is called before the body of a call of [Invoke] arrives, if it has one. It returns the request with room for
+// the body after it. If the call is refused whatever the body holds, it returns the response instead.
 func Begin(ctx context.Context, name string, request []byte, body int64) (bytes []byte, refused *Response, err error) {
 	f, response := find(name, body)
 	if f == nil {

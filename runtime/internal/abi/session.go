@@ -178,8 +178,8 @@ func (a About) wire() wireAbout {
 	}
 }
 
-// response is the unread rest of an answer. Head and body are separate, so that the body need not
-// be copied behind the head.
+// response is the unread rest of an answer. Head and body are separate, so that the body need not be copied after the
+// head.
 type response struct{ head, body []byte }
 
 // hold keeps the answer's response for the guest to read. It returns the function's result: status

@@ -49,14 +49,14 @@ func (a *Answer) isFailure(code uint32) bool {
 	return code != 0 && !slices.Contains(a.Manifest.Module.SuccessCodes, int(code))
 }
 
-// reading is what a program's output and exit code say.
+// reading is the result of a program by its output and exit code.
 type reading struct {
 	tool.Result
 	reason string // in the tool's own words; empty if it gave none
-	ours   bool   // the host found what is wrong, in what the tool reports as a success
+	ours   bool   // the host found the fault, in a result that the tool reports as a success
 }
 
-// read returns what the program's output and exit code say. The error is the deadline's.
+// read returns the result of the program by its output and exit code. The error is the deadline's.
 //
 // The reason of a failure is the error of its result object. Without that, it is what the tool wrote
 // last: the end of its log or, if that is empty, of its output.
@@ -80,7 +80,7 @@ func (a *Answer) read(ctx context.Context, code uint32) (reading, error) {
 		return reading{Result: result, reason: reason}, nil
 	}
 	switch {
-	case malformed != nil: // what it printed is all that there is
+	case malformed != nil: // the host has only the output
 		result = tool.Result{Output: lastOf(string(a.Stdout.Bytes), maxWords, false)}
 	case !result.Success && result.Error != "":
 		reason := result.Error
@@ -107,8 +107,8 @@ func (a *Answer) read(ctx context.Context, code uint32) (reading, error) {
 		reason: lastLine(cmp.Or(a.lastWords(maxReason), lastOf(result.Output, maxReason, false)))}, nil
 }
 
-// checked returns what a tool says that succeeded, if its data fits its result schema. Members beside
-// "data" that the schema has no place for are left out.
+// checked returns the result of a tool that reports a success, if its data fits its result schema. Members in addition
+// to "data" for which the schema has no place are left out.
 func (a *Answer) checked(ctx context.Context, said object) (reading, error) {
 	schema := a.Manifest.Result
 	if schema == nil {
@@ -121,7 +121,7 @@ func (a *Answer) checked(ctx context.Context, said object) (reading, error) {
 	wrong := schema.Validate(ctx, data)
 	if wrong != nil && said.bare != nil && schema.Validate(ctx, said.bare) == nil {
 		said.Data, wrong = said.bare, nil
-		a.leftOut = namesOfMembers(slices.Concat(said.dropped, said.beside))
+		a.leftOut = namesOfMembers(slices.Concat(said.dropped, said.added))
 	}
 	if late := ctx.Err(); late != nil {
 		return reading{}, late

@@ -14,7 +14,8 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/network"
 )
 
-// function is a host function of the kernel. What it returns is its result, unless it has none.
+// function is a host function of the kernel. run returns the function's result, which is ignored if the function has
+// none.
 type function struct {
 	name, params, results string
 	depends               string // what plug-ins call it through, if it depends on the call
@@ -130,7 +131,7 @@ func (c *call) copy(to, from []byte) error {
 	return nil
 }
 
-// copied is how many bytes are copied between checks of the deadline.
+// copied is the number of bytes that are copied between checks of the deadline.
 const copied = 1 << 20
 
 // input copies the input to where the kernel has room, or holds it if it does not fit.
@@ -146,7 +147,7 @@ func input(c *call) (int64, error) {
 	case uint64(length) > uint64(uint32(c.stack[1])):
 		return c.hold(s.Input)
 	}
-	// Only now: without room, the offset may be behind the end of memory.
+	// Only now: without room, the offset may be past the end of memory.
 	room, err := c.bytes(0)
 	if err != nil {
 		return 0, err
@@ -154,7 +155,7 @@ func input(c *call) (int64, error) {
 	return int64(len(s.Input)), c.copy(room, s.Input)
 }
 
-// maxName is how many bytes the name of a variable or of a value of the configuration may have.
+// maxName is the maximum length in bytes of the name of a variable or of a value of the configuration.
 const maxName = 64 << 10
 
 func config(c *call) (int64, error) {
@@ -181,7 +182,7 @@ func variable(c *call) (int64, error) {
 	return c.hold(value)
 }
 
-// variableBytes is what a variable counts for beside its name and its value.
+// variableBytes is the number of bytes that a variable counts for in addition to its name and its value.
 const variableBytes = 40
 
 func setVariable(c *call) (int64, error) {
@@ -224,7 +225,7 @@ func deleteVariable(c *call) (int64, error) {
 	return 0, nil
 }
 
-// maxRequest is how many bytes a request may have without its body. See [abi].
+// maxRequest is the maximum length in bytes of a request without its body. See [abi].
 const maxRequest = 256 << 10
 
 func request(c *call) (int64, error) {
@@ -272,7 +273,7 @@ func request(c *call) (int64, error) {
 	return c.hold(response.Body)
 }
 
-// do sends a request with a body in the kernel's memory. It copies the body of no request that is refused.
+// do sends a request with a body in the kernel's memory. It does not copy the body of a refused request.
 func (c *call) do(r network.Request, body []byte) (response network.Response, err error) {
 	if len(body) > 0 {
 		if err := c.session.Network.Check(c.ctx, r, len(body)); err != nil {

@@ -22,18 +22,18 @@ type Session struct {
 	Network Requester         // nil if the plug-in has none
 	MaxBody int64             // bytes of a request's body
 	Work    *abi.Work         // nil bounds nothing
-	Log     io.Writer         // what the plug-in logs, a line for each message; nil discards it
-	Output  io.Writer         // what the plug-in has set as its output when it returns
-	// MaxVariables is how many bytes the variables may have, with their names and 40 bytes for each.
+	Log     io.Writer         // receives the plug-in's log, a line for each message; nil discards it
+	Output  io.Writer         // receives the output that the plug-in has set when it returns
+	// MaxVariables is the maximum size of the variables in bytes, with their names and 40 bytes for each.
 	MaxVariables int
-	// MaxError is how many bytes of the plug-in's error are kept.
+	// MaxError is the maximum number of bytes that are kept of the plug-in's error.
 	MaxError int
 
 	// Starting is set for a plug-in that is started without a call. Functions that depend on a call
 	// then end it with a [*StartError].
 	Starting bool
 
-	// Error is what the plug-in has set as its error when it returns; empty for none.
+	// Error is the error that the plug-in has set when it returns; empty if there is none.
 	Error []byte
 
 	variables map[string][]byte
@@ -78,14 +78,13 @@ func (i *inside) Value(key any) any {
 	return i.Context.Value(key)
 }
 
-// StartError ends a plug-in that is started without a call, and that calls a function for which
-// there must be one.
+// StartError ends a plug-in that is started without a call and calls a function that needs one.
 type StartError struct{ Function string }
 
 func (e *StartError) Error() string { return "it calls " + e.Function + " as it starts" }
 
-// Error ends a plug-in that passed to a function what it cannot use, or whose request failed. Its
-// text begins with what the plug-in did.
+// Error ends a plug-in that passed an unusable value to a function, or whose request failed. Its
+// text begins with the plug-in's action.
 type Error struct {
 	Message string
 	Fault   bool         // it passed an offset that the kernel cannot use

@@ -26,7 +26,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
-// Script is what a script tool has in place of a module of its own. It is immutable.
+// Script holds the files and the interpreter of a script tool, which it has in place of its own module. It is
+// immutable.
 type Script struct {
 	Interpreter interpreter.Interpreter
 	Arguments   []string         // the interpreter's command line
@@ -37,13 +38,13 @@ type Script struct {
 	folder interpreter.Folder
 }
 
-// Folder is where a script tool's own files are, for the guest.
+// Folder is the guest's path of a script tool's own files.
 const Folder = "/caisson"
 
-// Program is where the script is, with its packages that are no wheels, in [Folder].
+// Program is the path in [Folder] of the script and of its packages that are not wheels.
 const Program = "tool"
 
-// What is below [Folder].
+// The contents of [Folder].
 const (
 	scriptPackages = "packages" // what wheels contain
 	scriptLibrary  = "lib"      // the module "caisson"
@@ -198,7 +199,7 @@ func (b *bundle) file(root *os.Root, name string) error {
 	return b.add(path.Join(Program, name), info.Size(), file)
 }
 
-// folder adds a folder from the manifest's folder, without what Python writes beside sources.
+// folder adds a folder from the manifest's folder, without the __pycache__ folders that Python adds to sources.
 func (b *bundle) folder(root *os.Root, name string) error {
 	found := false
 	err := fs.WalkDir(root.FS(), name, func(at string, entry fs.DirEntry, err error) error {
@@ -281,7 +282,7 @@ func (b *bundle) wheel(root *os.Root, name string, language modules.Language) er
 	return nil
 }
 
-// member adds a file of a wheel. Its length is what it says, or it is refused.
+// member adds a file of a wheel. archive/zip refuses a file that does not have its declared length.
 func (b *bundle) member(member *zip.File, to string) error {
 	opened, err := member.Open()
 	if err != nil {

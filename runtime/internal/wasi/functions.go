@@ -26,7 +26,7 @@ type call struct {
 // handler runs a function. The guest gets the errno; an error ends the guest.
 type handler func(c *call) (Errno, error)
 
-// function describes one function. In params, i stands for i32 and I for i64.
+// function describes one function. In params, i means i32 and I means i64.
 type function struct {
 	name   string
 	params string
@@ -145,8 +145,8 @@ func (c *call) putU64(pointer uint32, value uint64) Errno {
 	return Success
 }
 
-// maxPiece is how many bytes are moved between checks of the deadline. Each buffer counts as
-// bufferCost in addition to its bytes, and each access to a file as maxPiece.
+// maxPiece is the number of bytes that are moved between checks of the deadline. Each buffer counts as bufferCost in
+// addition to its bytes, and each access to a file as maxPiece.
 const (
 	maxPiece   = 1 << 20
 	bufferCost = 1 << 10

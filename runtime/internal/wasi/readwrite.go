@@ -174,7 +174,7 @@ const direntSize = 24
 // readdir writes the entries from a cookie on. A cookie is an index into the listing; cookie 0
 // takes a new listing. Only one listing is kept for all descriptors, so that a guest cannot fill
 // the host's memory with listings; switching to another directory lists that one anew. The end of
-// the buffer may cut off the last entry, which tells the guest that there is more.
+// the buffer may cut off the last entry, which tells the guest that more entries follow.
 func readdir(c *call) (Errno, error) {
 	d, errno := c.system.descriptor(c.u32(0))
 	switch {

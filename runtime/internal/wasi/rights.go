@@ -53,7 +53,7 @@ const (
 	rightsStream = rightFDSetFlags | rightFDFilestatGet | rightPoll
 )
 
-// rights returns the rights of a descriptor, and those that what is opened through it may have.
+// rights returns the rights of a descriptor, and those that descriptors opened through it may have.
 //
 // A directory that may only be read has the same rights as any other. C libraries drop rights that
 // they do not find here and open the file without them; the guest would then see writes fail with

@@ -39,8 +39,8 @@ func (s *System) started(function string) error {
 	return nil
 }
 
-// Start is what a program that was started without a call has done to its system. It is immutable,
-// and calls may resume it concurrently.
+// Start is the state that a program, started without a call, left in its system. It is immutable, and calls may resume
+// it concurrently.
 type Start struct {
 	files       *files.View
 	descriptors []*descriptor // by number; nil if closed
@@ -49,7 +49,8 @@ type Start struct {
 	changed     bool // false if the descriptors are as each call finds them
 }
 
-// Start returns what the program has done. The system must not be used any more, and does not keep the instance.
+// Start returns the state that the program left in the system. The system must not be used afterwards, and no longer
+// refers to the instance.
 func (s *System) Start() *Start {
 	s.call = call{}
 	s.open()
@@ -68,7 +69,7 @@ func (s *System) Start() *Start {
 	return start
 }
 
-// Resume gives the system of a call what the program has done before. It must be called after
+// Resume gives the system of a call the state that the program left when it was started. It must be called after
 // [With], which undoes it, and before the guest runs.
 func (s *System) Resume(start *Start) {
 	s.isResumed = true

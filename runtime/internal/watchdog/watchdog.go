@@ -24,8 +24,8 @@ const (
 	mostTime  = time.Second
 	mostLooks = 6
 	mostWaits = 50
-	// overdue is how long after a guest's deadline, and after a look of the watchdog, the last resort
-	// ends the process. If the watchdog runs, it looks much more often, even on a busy machine.
+	// overdue is the time after a guest's deadline, and after a look of the watchdog, at which the last resort ends the
+	// process. If the watchdog runs, it looks much more often, even on a busy machine.
 	overdue = 2 * time.Second
 )
 
@@ -41,11 +41,11 @@ type Watchdog struct {
 	looking bool                // the timer is set
 	timer   *time.Timer
 	armed   time.Time     // the last resort's time; zero while disarmed
-	idle    chan struct{} // closed when only stuck guests run; nil while nobody waits for that
+	idle    chan struct{} // closed when only stuck guests run; nil while no caller waits for that
 	none    *sync.Cond    // signalled when no guest runs
 }
 
-// Options say who learns of guests that cannot be stopped.
+// Options are the callbacks of a watchdog.
 type Options struct {
 	// Report is called once for each such guest. The guest's owner waits for it.
 	Report func(*Guest)
@@ -80,7 +80,7 @@ type Guest struct {
 type Owner interface {
 	// KeepSlot makes sure that the guest, which is abandoned, keeps its concurrency slot. It must return at once.
 	KeepSlot()
-	// Abandon releases whoever waits for the guest. It is called after KeepSlot and [Options.Report].
+	// Abandon releases the callers that wait for the guest. It is called after KeepSlot and [Options.Report].
 	Abandon()
 }
 
@@ -181,8 +181,8 @@ func (g *Guest) runs(thread int32, timeOf func(thread int32) (time.Duration, boo
 	return used - g.used
 }
 
-// abandon abandons a guest: nobody waits for it any longer, its slot stays occupied, and its module
-// is not run again. The caller holds the lock.
+// abandon gives up a guest: the engine ends its run at the next call of the host, its slot stays occupied, and its
+// module is not run again. The caller must hold the lock and then call report.
 func (w *Watchdog) abandon(g *Guest, now time.Time) {
 	g.abandoned, g.until = true, now.Add(2*lookEvery)
 	g.Abandon()
