@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// about is what a guest is told of a call, and what came of what it did then.
+// about makes a call in which the guest reads its context and then takes the steps then. It returns the steps' results.
 func about(t *testing.T, loaded *Tool, made tool.Invocation, then ...string) []json.RawMessage {
 	t.Helper()
 	arguments, err := tool.ParseArguments(steps(append([]string{`{"do":"context"}`}, then...)...))
@@ -146,7 +146,7 @@ func TestContentPartsReachTheRecord(t *testing.T) {
 		require.NoError(t, json.Unmarshal(stored, &wire))
 		assert.JSONEq(t, printed, wire.Result)
 	}
-	// What is no bytes is no image: the tool has failed, and says so to nobody but the model.
+	// Data that is not base64 is not an image: the tool has failed. Only the model reads the error.
 	outcome, err := listen(t, speaker(t, newRuntime(t, Options{}), "module: {path: guest.wasm, stdout: result}"), nil,
 		steps(`{"do":"print","text":"{\"success\":true,\"content\":[{\"type\":\"image\",\"data\":\"not base64\"}]}"}`))
 	require.NoError(t, err)
@@ -159,7 +159,7 @@ const everyHostCall = `permissions:
   files: [{path: /project, access: read}]
   secrets: [{name: KEY, header: X-Key, host: api.example.com}]`
 
-// asksEverything loads a tool that may be refused what it asks for, but not be broken by it.
+// asksEverything loads a tool with a grant for each permission that it requests: network, files and a secret.
 func asksEverything(t *testing.T) *Tool {
 	grant := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
 	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return "a value of some length", true }})

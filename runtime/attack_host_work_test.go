@@ -30,14 +30,15 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// promisedOver is how long after its deadline a call may end.
+// promisedOver is the maximum time by which a call may end after its deadline.
 const promisedOver = 100 * time.Millisecond
 
 // lateRow is a guest that makes the same calls of the host over and over, each as expensive as it can be.
 type lateRow struct {
 	before []hostCall // once
 	calls  []hostCall // until the guest is ended
-	// own is what each of several callers does before that, where one would leave nothing to do for the others.
+	// own returns the calls that each of several callers makes before that, where the calls of one would leave no work for
+	// the other callers.
 	own func(caller int) []hostCall
 }
 

@@ -96,7 +96,7 @@ func TestAttackKeptCalls(t *testing.T) {
 	calls.requireFreed(t, "when the program was resumed")
 }
 
-// TestAttackKeptCallsOfEachKind: nor does a call leave anything that ends in another way, or whose guest calls others.
+// TestAttackKeptCallsOfEachKind: nor is a call kept that ends in another way, or whose guest calls other tools.
 func TestAttackKeptCallsOfEachKind(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "outer", "", "inner", "crashing")
@@ -189,7 +189,7 @@ func TestAttackKeptReaders(t *testing.T) {
 	require.NoError(t, <-prepared, "control: it waits")
 }
 
-// waitingAfter begins what is done once for all callers, has a second caller wait for it, and ends the first one's
+// waitingAfter begins work that is done once for all callers, has a second caller wait for it, and ends the first one's
 // context. It returns the second one's error.
 func waitingAfter[T any](t *testing.T, calls *marks, of *flights[T], do func(context.Context) error) <-chan error {
 	t.Helper()

@@ -57,8 +57,7 @@ func TestAttackLongOutputBeforeTheDeadline(t *testing.T) {
 	}
 }
 
-// TestLongOutputControl: that takes far longer than a call may be late if nobody looks at the
-// time.
+// TestLongOutputControl: without a check of the time, that takes far longer than a call may be late.
 func TestLongOutputControl(t *testing.T) {
 	guest := lateGuest(t, "text")
 	for name, work := range map[string]func(){

@@ -51,7 +51,7 @@ func TestAttackTwoRuntimes(t *testing.T) {
 	}
 }
 
-// TestAttackLongArguments: what is too long is refused before anybody reads it.
+// TestAttackLongArguments: arguments that are too long are refused before they are parsed.
 func TestAttackLongArguments(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "outer", "", "other")

@@ -85,7 +85,7 @@ func TestFunctionsThatStartNothing(t *testing.T) {
 	}
 }
 
-// TestManyExportsTakeNoTime: whoever lists tools looks at modules that have not run, without a deadline.
+// TestManyExportsTakeNoTime: to list tools, modules that have not run are inspected without a deadline.
 func TestManyExportsTakeNoTime(t *testing.T) {
 	const imported, count = 9_000, 90_000
 	var imports, exports strings.Builder

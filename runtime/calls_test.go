@@ -53,8 +53,8 @@ func TestToolCallsTool(t *testing.T) {
 	assert.Equal(t, "for people", h.records[0].Log)
 }
 
-// TestGuestGetsTheRecordItMayHave: not what is for people, nor what it took, nor what the host
-// knows and the guest does not.
+// TestGuestGetsTheRecordItMayHave: the guest gets neither the members for people, nor the usage, nor data that only the
+// host may know.
 func TestGuestGetsTheRecordItMayHave(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.took = 123456789
@@ -120,7 +120,7 @@ func TestCallsNeedBoth(t *testing.T) {
 			require.Len(t, outcome.HostCalls, 1)
 			assert.Equal(t, "denied", outcome.HostCalls[0].Status)
 			assert.False(t, outcome.HostCalls[0].Allowed)
-			assert.Empty(t, h.records, "nobody was asked")
+			assert.Empty(t, h.records, "no call was made")
 
 			if decision := h.tools["research"].(*Tool).Decisions()[0]; test.asks == "search" {
 				assert.Empty(t, decision.Effective)
@@ -196,7 +196,7 @@ func searchThrough(t *testing.T, host tool.Host) (tool.Outcome, error) {
 	return research.Invoke(t.Context(), made)
 }
 
-// TestWhatTheHostRefuses is a limit for the guest, or the end of what it can ask.
+// TestWhatTheHostRefuses: a refusal by the host is a limit for the guest, or the end of its calls.
 func TestWhatTheHostRefuses(t *testing.T) {
 	for kind, want := range map[tool.Kind]struct {
 		status int
@@ -300,8 +300,7 @@ func TestGoToolMakesCallsAtOnce(t *testing.T) {
 	assert.Zero(t, inside(h.runtime.gate)+inside(elsewhere.runtime.gate))
 }
 
-// TestStaleContext: once the guest has gone on, nothing runs in its place any more, whatever a
-// Go tool has kept.
+// TestStaleContext: once the guest has continued, no other call runs in its place, whatever a Go tool has kept.
 func TestStaleContext(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "outer", "", "keeper")
@@ -328,7 +327,7 @@ func TestStaleContext(t *testing.T) {
 	assert.Equal(t, tool.Cancelled, record.Result.Kind)
 }
 
-// TestNestedCallsShareTheDeadline: the caller's time is spent while others run for it.
+// TestNestedCallsShareTheDeadline: the caller's time passes while other tools run for it.
 func TestNestedCallsShareTheDeadline(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "outer", "limits: {timeout: 2s}", "spinner", "brief")

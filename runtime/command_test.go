@@ -75,8 +75,8 @@ func refusal(t *testing.T, module string) (problem, fix string) {
 	return problem, fix
 }
 
-// TestAllThatIsMissingIsOneMessage: whoever corrects the first finding should not meet the next one
-// after another build.
+// TestAllThatIsMissingIsOneMessage: a developer who corrects the first finding should not meet the next one after
+// another build.
 func TestAllThatIsMissingIsOneMessage(t *testing.T) {
 	problem, fix := refusal(t, unfit{
 		imports: []string{"env a", "env b", "wasi_snapshot_preview1 fd_close", "caisson:net@1 request", "env a", "env c", "env d", "env e", "env f", "env g", "other x"},

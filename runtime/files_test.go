@@ -175,7 +175,7 @@ func TestNoWayOutOfTheProject(t *testing.T) {
 		assert.Equal(t, before, fingerprint(t, s.outside, s.project), "nothing outside the project has changed")
 	}
 
-	// The control: the same calls, turned to what is inside, succeed.
+	// The control: the same calls, with paths inside, succeed.
 	s := newScene(t)
 	guest := s.guest(t, manifests.AccessReadWrite, "")
 	answers, outcome := alice(t, guest,

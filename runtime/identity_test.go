@@ -259,8 +259,8 @@ var noDifference = map[string]string{
 	"Manifest.Summary":  "it is for people who choose tools",
 	"Manifest.Requires": "without it no call runs",
 	"Manifest.Limits":   "the limits that hold are part of it",
-	"Manifest.Format":   "for models: what they wrote is an argument, and part of what is approved of",
-	"Grants.Approved":   "an approval is not what is approved of",
+	"Manifest.Format":   "for models: their texts are arguments, and part of the approved call",
+	"Grants.Approved":   "an approval is not part of the approved terms",
 	"Grants.Ask":        "a question is not, either",
 }
 
@@ -313,19 +313,19 @@ func TestEachTermMakesAnotherIdentity(t *testing.T) {
 		case isExcused(path):
 			assert.Equal(t, want, got, "%s makes a difference, and is said to make none", path)
 		default:
-			assert.NotEqual(t, want, got, "%s was changed, and what was approved of before still is", path)
+			assert.NotEqual(t, want, got, "%s was changed, and an earlier approval still holds", path)
 		}
 	}
-	assert.Zero(t, cannotBeLoaded, "a field is changed to what nobody can write: teach alter")
+	assert.Zero(t, cannotBeLoaded, "a field is changed to a value that no manifest can have: teach alter")
 }
 
-// TestFullTermsAreFull: what is never set is never changed.
+// TestFullTermsAreFull: a field that full does not set is never changed.
 func TestFullTermsAreFull(t *testing.T) {
 	set := map[string]bool{}
 	fields(reflect.ValueOf(full(t, t.TempDir())).Elem(), set)
 	for name, is := range set {
 		_, unset := map[string]bool{
-			"Manifest.Parameters": true, "Manifest.Result": true, // are made of what the identity has, or of what is for models
+			"Manifest.Parameters": true, "Manifest.Result": true, // are made of members that the identity has, or that are for models
 			"Manifest.Deprecated": true, "Manifest.Tests": true, // say nothing about calls
 			"Grants.NoNetwork": true, "Grants.NoWrites": true, // are changed from nothing
 		}[name]

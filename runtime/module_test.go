@@ -96,7 +96,7 @@ func quadratic() string {
 	return bare("\x41\x00\x0e" + number(labels-1) + strings.Repeat("\x00", labels)) // i32.const 0, br_table
 }
 
-// TestUnusableModulesSaySoOnce: the reason comes once, whoever finds it.
+// TestUnusableModulesSaySoOnce: the reason is in the error once, whichever function finds it.
 func TestUnusableModulesSaySoOnce(t *testing.T) {
 	m := named(t, "guest", magic+"\x01\x05", "")
 	const want = "module cannot be used: guest.wasm: the file is cut off: type section at byte 9: the section claims 5 bytes, 0 bytes are left; build or download it again"
@@ -153,8 +153,8 @@ func importing(t *testing.T, module, function string, params int, result byte, t
 		section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01")+section(10, "\x01"+vector("\x00\x0b")), text)
 }
 
-// TestEachImportNeedsItsOwnPermission: one permission opens no other host module. What is refused
-// is refused before anything of the module runs. What opens nothing needs none.
+// TestEachImportNeedsItsOwnPermission: a permission for one host module opens no other one. A module is refused before
+// any of its code runs. Host modules that give access to nothing need no permission.
 func TestEachImportNeedsItsOwnPermission(t *testing.T) {
 	const i32, i64 = 0x7f, 0x7e
 	for _, c := range []struct {

@@ -88,8 +88,8 @@ func TestPluginReturnsANumber(t *testing.T) {
 	}
 }
 
-// TestPluginThatGetsNoBlock: plug-ins that do not look at what alloc returns go on with offset 0. What
-// they need is more memory, and the message says so.
+// TestPluginThatGetsNoBlock: plug-ins that do not check the result of alloc continue with offset 0. They need more
+// memory, and the message says so.
 func TestPluginThatGetsNoBlock(t *testing.T) {
 	r := newRuntime(t, Options{})
 	for _, text := range []string{"", "a"} { // output_set and store_u8 end it
@@ -102,8 +102,8 @@ func TestPluginThatGetsNoBlock(t *testing.T) {
 	assert.Contains(t, control.Error, "it passed the offset 0 to store_u8")
 }
 
-// TestAttackSecretAtTheEndOfAnError: an error is cut at the limit of outputs. What is left of a secret
-// there would not be found. The control is a tool without the secret.
+// TestAttackSecretAtTheEndOfAnError: an error is cut at the limit of outputs. A part of a secret at the cut would not
+// be found. The control is a tool without the secret.
 func TestAttackSecretAtTheEndOfAnError(t *testing.T) {
 	const asks = "permissions: {network: [{host: api.example.com}], secrets: [{name: KEY, host: api.example.com, header: X-Key}]}\n"
 	source, err := os.ReadFile("../internal/plugins/c/plugin.wasm")

@@ -187,7 +187,7 @@ func callingWithoutEnd(f hostfuncs.Function) string {
 }
 
 // TestAttackEndlessCallsOfEachFunction: a loop around any function of Extism's ends at the deadline, unless the
-// function ends the call because of its arguments, or the call runs out of what it uses up.
+// function ends the call because of its arguments, or the call runs out of a resource.
 func TestAttackEndlessCallsOfEachFunction(t *testing.T) {
 	r := newRuntime(t, Options{})
 	atDeadline := 0

@@ -82,8 +82,8 @@ func TestAttackWritesUnderAProfile(t *testing.T) {
 	}
 }
 
-// TestAttackSwappedModuleUnderAProfile: what was approved of one module does not pass to another that takes its place
-// before the call, whatever profile the call names. The control is the call before the module is swapped.
+// TestAttackSwappedModuleUnderAProfile: an approval of one module does not hold for another one that replaces it before
+// the call, whatever profile the call names. The control is the call before the module is swapped.
 func TestAttackSwappedModuleUnderAProfile(t *testing.T) {
 	for _, first := range []string{"{}", `{"strictness": "strict"}`} {
 		for _, second := range []string{"{}", `{"strictness": "strict"}`, `{"strictness": "lenient"}`} {

@@ -26,8 +26,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// unguarded says what a call would get that resumed another tenant's start, were it not
-// refused. It is how a test shows that there is something to guard against.
+// unguarded is the harm if a call resumed another tenant's start without the guard. It is how a test shows that the
+// guard is needed.
 type unguarded string
 
 const (
@@ -74,14 +74,14 @@ var starts = []start{
 	{does: "directory-times", raw: true, reason: tooEarlyOn("fd_filestat_get", "/project"), unguarded: leaks, output: func(who, input string) string { return fmt.Sprintf("%d %s", changed(who).UnixNano(), input) }},
 	{does: "file-section", raw: true, reason: tooEarlyOn("path_open", "/project/tenant.txt"), unguarded: leaks, output: func(who, input string) string { return "section " + who + " " + input }},
 
-	// The controls: what is the same for all calls is done once for them.
+	// The controls: work that is the same for all calls is done once for them.
 	{does: "constant", output: tells("constant")},
 	{does: "environment", output: tells("setting")},
 	{does: "clock"},
 	{does: "random"},
 	// It reads the file only after an empty read, which is where calls resume.
 	{does: "read-nothing", raw: true, output: func(who, input string) string { return who + " " + input }},
-	// What a call sets is gone in the next one, and what the start has set is there.
+	// State that a call sets is gone in the next one, and state that the start has set is there.
 	{does: "flags", raw: true, output: tells("flags 4 0")},
 	{does: "close", raw: true, output: func(string, string) string { return "errno 0 errno 8" }},
 	{does: "renumber", raw: true, output: func(string, string) string { return "errno 0 errno 8" }},
@@ -306,9 +306,9 @@ func TestStartsSeeNothingOfACall(t *testing.T) {
 	assert.Equal(t, "/project/tenant.txt", system.Files.Needs())
 }
 
-// TestInputReadByStartSectionIsReadInEachCall: a program whose start section (§5.5.11) reads
-// the input has read it before the function that is resumed has begun. There is no place to
-// resume, and what it read is one tenant's.
+// TestInputReadByStartSectionIsReadInEachCall: a program whose start section (§5.5.11) reads the input has read it
+// before the function that is resumed has begun. No call can resume it, and the input that it read belongs to one
+// tenant.
 func TestInputReadByStartSectionIsReadInEachCall(t *testing.T) {
 	const begins = len(`{"who":"a`) // what the start section reads
 	section := func(read, rest string) string { return "section " + read + " " + rest }

@@ -232,7 +232,7 @@ func TestAttackCallsThatWaitForAModule(t *testing.T) {
 	require.ErrorAs(t, err, &caught, "which ends no other call")
 }
 
-// TestChangedModuleIsNotRunAfterEviction: a tool is what it was when it was first used.
+// TestChangedModuleIsNotRunAfterEviction: a tool keeps the module with which it was first used.
 func TestChangedModuleIsNotRunAfterEviction(t *testing.T) {
 	r := newRuntime(t, Options{Memory: Memory{Modules: 1}})
 	first, second := jsonTool(t, r, guests.C, ""), jsonTool(t, r, guests.Rust, "")

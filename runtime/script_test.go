@@ -261,7 +261,7 @@ func TestAttackManyPackages(t *testing.T) {
 		_, err := other.Identity(t.Context())
 		require.ErrorIs(t, err, ErrModule)
 		_, err = r.Load(t.Context(), manifestIn(t, filepath.Dir(equal[0].Manifest().File), "bad", "module: "+module+"\npermissions: {files: [{path: /caisson}]}\n"), manifests.Grants{})
-		require.Error(t, err, "it gives back what it had")
+		require.Error(t, err, "it releases its files")
 		for _, one := range equal {
 			assert.Contains(t, loadOne("", "\x01").Unavailable(), want)
 			for range 2 {

@@ -36,8 +36,8 @@ func formsOf(value string) map[string]string {
 		"separated":  strings.Join(split(hex.EncodeToString([]byte(value))), ":"),
 		"JSON":       `\u00` + strings.Join(split(hex.EncodeToString([]byte(value))), `\u00`),
 	}
-	// Base64 of a longer text holds the value in one of three forms, by where it begins. Of
-	// each form, what does not depend on what is around it:
+	// Base64 of a longer text holds the value in one of three forms, by where it begins. Take the part of each form that
+	// does not depend on the text around the value:
 	for name, encoding := range map[string]*base64.Encoding{"base64": base64.RawStdEncoding, "base64url": base64.RawURLEncoding} {
 		for shift := range 3 {
 			encoded := encoding.EncodeToString([]byte(strings.Repeat("x", shift) + value))
@@ -66,8 +66,8 @@ func assertHolds(t *testing.T, holds bool, value, text, where string) {
 	assert.Equal(t, holds, found != "", "%s: found in the form %q", where, found)
 }
 
-// watched notes in which forms a text stands in the guest's memory: around what it asks the
-// host, when it prints, and as it ends.
+// watched records the forms in which a text is in the guest's memory: before and after host calls, when it prints, and
+// as it ends.
 type watched struct {
 	mu     sync.Mutex
 	forms  map[string]string
@@ -177,8 +177,8 @@ func TestSecretInTheEnvironmentControl(t *testing.T) {
 	assertHolds(t, true, secretValue, asJSON(t, outcome), "record")
 }
 
-// TestOutputAndLogAreMasked: however a guest came by the value, what it writes does not show it.
-// Here it is handed to it, once as a variable and once as an argument.
+// TestOutputAndLogAreMasked: however a guest got the value, its output and log do not show it. Here it is given the
+// value, once as a variable and once as an argument.
 func TestOutputAndLogAreMasked(t *testing.T) {
 	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return secretValue, true }})
 	m := manifest(t, netprobe, "permissions: {env: [COPY], secrets: [{name: API_KEY, header: X-Api-Key, host: api.example.com}], network: [{host: api.example.com}]}")

@@ -45,7 +45,7 @@ func twoTenants(t *testing.T, r *Runtime, m *manifests.Manifest, grant manifests
 	return all
 }
 
-// call makes a tenant's call. What is seen is everything in its record.
+// call makes a tenant's call. seen is its whole record.
 func (one *tenant) call(t testing.TB) (seen string, outcome tool.Outcome, err error) {
 	outcome, err = invoke(t, one.guest, `{"steps":[
 		{"do":"file","name":"/project/whose.txt"},{"do":"env","name":"TENANT"},
@@ -64,8 +64,7 @@ func (one *tenant) foreign(seen string, all []*tenant) string {
 	return ""
 }
 
-// hammerTenants makes calls of all tenants side by side and returns what they saw of each
-// other.
+// hammerTenants makes concurrent calls of all tenants, and returns the data of other tenants that they saw.
 func hammerTenants(t *testing.T, all []*tenant, calls int) []string {
 	t.Helper()
 	var mu sync.Mutex
@@ -114,7 +113,7 @@ func tenantRuntime(t *testing.T) *Runtime {
 func TestTenantsDoNotMeet(t *testing.T) {
 	all := twoTenants(t, tenantRuntime(t), manifest(t, netprobe, tenantManifest), serve(t, whose))
 	assert.Empty(t, hammerTenants(t, all, testsize.Of(10, 25)))
-	assert.True(t, isolationOf(t, all[0].guest).Resumed, "they share what was started once")
+	assert.True(t, isolationOf(t, all[0].guest).Resumed, "they share the started program")
 }
 
 // TestTenantsControl: where one tenant's calls run on the other's permit, the hammer says so.

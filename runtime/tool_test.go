@@ -276,7 +276,7 @@ parameters: {type: object, properties: {folder: {type: string}}, required: [fold
 	outcome, err = invoke(t, packer, `{"folder":"../etc"}`)
 	require.ErrorIs(t, err, tool.Denied)
 	assert.Equal(t, "/etc", outcome.Denials[0].Value)
-	assert.NotEmpty(t, outcome.Log, "what it printed to stderr is for people")
+	assert.NotEmpty(t, outcome.Log, "its output to stderr is for people")
 
 	outcome = mustInvoke(t, packer, `{"folder":"missing"}`)
 	assert.Equal(t, tool.ToolFailed, outcome.Result.Kind)

@@ -109,7 +109,7 @@ func (s *stuck) found() []Runaway {
 	return s.runaways
 }
 
-// waiting is a host that is told when nobody need wait for a call.
+// waiting is a host that learns when a call is abandoned.
 type waiting struct {
 	tool.Host
 	given chan tool.Outcome
@@ -133,7 +133,7 @@ func (s *stuck) call(t *testing.T, ctx context.Context, guest *Tool) (outcome to
 	case outcome = <-host.given:
 	case outcome = <-returned:
 	case <-time.After(20 * time.Second):
-		t.Fatal("nobody gave the call up")
+		t.Fatal("the call was not abandoned")
 	}
 	return outcome, returned
 }
@@ -172,7 +172,7 @@ func TestRunawayIsGivenUp(t *testing.T) {
 	refused, err := invoke(t, guest, `{}`)
 	require.ErrorIs(t, err, tool.Denied)
 	assert.Contains(t, refused.Result.Error, "unavailable")
-	assert.Empty(t, twin.Unavailable(), "nobody knows its module yet")
+	assert.Empty(t, twin.Unavailable(), "its module is not known yet")
 	_, err = invoke(t, twin, `{}`)
 	require.ErrorIs(t, err, tool.Denied, "the module is the same")
 	assert.Contains(t, twin.Unavailable(), "could not be stopped")
@@ -294,7 +294,7 @@ func TestTurnEndsOnce(t *testing.T) {
 	s.close()
 }
 
-// closeTwice has two goroutines close the runtime, and returns what they get.
+// closeTwice has two goroutines close the runtime, and returns their errors.
 func (s *stuck) closeTwice(t *testing.T) <-chan error {
 	t.Helper()
 	closed := make(chan error, 2)
@@ -442,8 +442,8 @@ func TestLastResortIsForTheFirstDeadline(t *testing.T) {
 	assert.Less(t, e.armed[1].Sub(e.armed[0]), -5*time.Second)
 }
 
-// TestGuestsAreWatchedWhileTheHostPlans: a guest that waits for another tool is not looked at, since that
-// is; but while the host plans the call, nobody else would be.
+// TestGuestsAreWatchedWhileTheHostPlans: a guest that waits for another tool is not watched, since the tool is. While
+// the host plans the call, the guest must be watched, since no tool runs.
 func TestGuestsAreWatchedWhileTheHostPlans(t *testing.T) {
 	for name, plans := range map[string]bool{"the host plans": true, "a tool of the host's runs": false} {
 		t.Run(name, func(t *testing.T) {
@@ -475,7 +475,7 @@ func TestGuestsAreWatchedWhileTheHostPlans(t *testing.T) {
 				assert.True(t, plans)
 				assert.Equal(t, tool.Deadline, outcome.Result.Kind)
 			case <-time.After(2500 * time.Millisecond):
-				assert.False(t, plans, "nobody gave the call up")
+				assert.False(t, plans, "the call was not abandoned")
 			}
 			close(planned)
 			<-returned

@@ -97,8 +97,7 @@ func TestRequestsAreReadAsTheyAreWritten(t *testing.T) {
 	assert.Equal(t, [][2]string{{"a\x00", "😀"}, {"", ""}}, headers)
 }
 
-// FuzzDecode: the decoder never panics, refuses in words, and what it accepts is what the
-// standard library reads.
+// FuzzDecode: the decoder never panics, refuses in words, and reads accepted requests as the standard library does.
 func FuzzDecode(f *testing.F) {
 	for _, text := range valid {
 		f.Add(text)

@@ -114,8 +114,8 @@ func TestResultThatCannotBeWritten(t *testing.T) {
 	assert.JSONEq(t, `{"message":"the tool's result cannot be encoded"}`, response)
 }
 
-// FuzzCallRequest: what is taken is an object with just these two members, by the standard
-// library's reading too, and what is passed on stands in it as it is.
+// FuzzCallRequest: an accepted request is an object with just these two members, also for the standard library, and the
+// arguments are passed on as a substring of it.
 func FuzzCallRequest(f *testing.F) {
 	for _, arguments := range []string{`{}`, `{"a":[1,{"b":null}]}`, `[]`, `{"a":1,"a":2}`, `"x"`} {
 		f.Add(calling(arguments))
@@ -222,7 +222,7 @@ func TestEndWhileTheResultIsWritten(t *testing.T) {
 	assert.ErrorIs(t, err, errOver)
 }
 
-// BenchmarkLongestOfAGuest is how long the host takes over the longest result of a guest.
+// BenchmarkLongestOfAGuest measures the time in which the host encodes the longest result of a guest.
 func BenchmarkLongestOfAGuest(b *testing.B) {
 	for name, text := range map[string]string{"plain": "a", "control": "\x01", "tags": "<", "quotes": `"`, "no UTF-8": "\xff"} {
 		b.Run(name, func(b *testing.B) {

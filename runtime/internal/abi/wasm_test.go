@@ -170,7 +170,7 @@ func TestGuestUsesTheSDK(t *testing.T) {
 	assert.Equal(t, statusDenied, forbidden.Error.Status)
 }
 
-// TestGuestMakesRawCalls: what is wrong with a call does not end the guest.
+// TestGuestMakesRawCalls: an invalid call does not end the guest.
 func TestGuestMakesRawCalls(t *testing.T) {
 	p := newProbe(t)
 	ctx := With(t.Context(), &Session{Network: &echo{}, Secrets: known{"KEY": true}})

@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// FuzzReadResult: what is read piece by piece is what the standard library reads at once.
+// FuzzReadResult: reading piece by piece has the same result as the standard library.
 func FuzzReadResult(f *testing.F) {
 	for _, text := range []string{
 		`{"success":true,"output":"a","content":[{"type":"text","text":"b"}],"data":{"a":[1, 2]}}`, `{"success":true,"success":false}`,
@@ -171,7 +171,7 @@ func TestFailuresStayFailures(t *testing.T) {
 	}
 }
 
-// TestDataKeepsItsForm: members beside "data" are added to it, and what has no place is told.
+// TestDataKeepsItsForm: members next to "data" are added to it, and those without a place are reported.
 func TestDataKeepsItsForm(t *testing.T) {
 	for output, want := range map[string][2]string{
 		`{"success":true,"data":{"files":["a"]},"took_ms":3}`:          {`{"files":["a"],"took_ms":3}`, ""},
@@ -232,7 +232,7 @@ func TestDataThatReadersDisagreeOn(t *testing.T) {
 		}
 		said, err := readOutput(t.Context(), modules.StdoutAuto, []byte(value))
 		require.NoError(t, err)
-		assert.Equal(t, text([]byte(value)), said.Result, "what is no result object may be a text")
+		assert.Equal(t, text([]byte(value)), said.Result, "any other output may be a text")
 	}
 	for value, want := range map[string]string{
 		`"a\ud800"`: `"a\ufffd"`,

@@ -29,7 +29,7 @@ type said struct {
 	trap            string // why it crashed; empty if it did not
 }
 
-// String leaves out the middle of what is long.
+// String leaves out the middle of long texts.
 func (s said) String() string {
 	return fmt.Sprintf("output %s, error %s, code %d, trap %q", brief(s.output), brief(s.failure), s.code, s.trap)
 }
@@ -118,8 +118,8 @@ func inputs(random *rand.Rand, length int) map[string][]byte {
 	}
 }
 
-// longestFailure is how long the errors of the plug-in in AssemblyScript are at most. go-sdk takes long to set
-// longer ones.
+// longestFailure is the maximum length of the errors of the plug-in in AssemblyScript. go-sdk takes long to set longer
+// ones.
 const longestFailure = 20_000
 
 // lengths are those around the words and pages in which bytes are moved, and random ones up to the most.

@@ -18,7 +18,7 @@ type mountUse struct {
 	write bool
 }
 
-// TestDecideFiles: what is effective of files is what a few plain comparisons say.
+// TestDecideFiles: decisions about files agree with a few plain comparisons.
 func TestDecideFiles(t *testing.T) {
 	paths := []string{"/", "/a", "/a/b", "/ab", "/c"}
 	var uses []mountUse

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/internal/permission"
 )
 
-// withDevices returns a guest with devices in the preopened folder /own, whose host function returns what it was given.
+// withDevices returns a guest with devices in the preopened folder /own, whose host function returns its arguments.
 func withDevices(t testing.TB, s *System) (*guest, *[]string) {
 	t.Helper()
 	tree, err := guestfiles.NewTree(fstest.MapFS{"host": {Data: []byte("hidden")}, "other": {Data: []byte("a file")}})
@@ -229,7 +229,7 @@ func TestDevicesEndTheStart(t *testing.T) {
 	}
 }
 
-// FuzzHostDevice: whatever is written in whatever pieces, what is called is what a plain reader of the whole finds.
+// FuzzHostDevice: whatever the guest writes, in pieces of any size, the calls are those that a plain reader of the whole finds.
 func FuzzHostDevice(f *testing.F) {
 	f.Add("f 1 2\nabcg 0 0\n", uint8(3))
 	f.Add("f 4 0\nabc", uint8(1))

@@ -84,7 +84,7 @@ func TestRightsSayHowAFileIsOpen(t *testing.T) {
 		assert.Zero(t, base&rightsDirectory&^rightsFile, "rights of directories")
 		assert.Zero(t, inheriting, "nothing can be opened below a file")
 		assert.Equal(t, asked&rightFDWrite != 0, base&rightFDFilestatSetSize != 0)
-		assert.Equal(t, asked&rightFDWrite != 0, g.call("fd_filestat_set_size", file, 7) == Success, "what is claimed works")
+		assert.Equal(t, asked&rightFDWrite != 0, g.call("fd_filestat_set_size", file, 7) == Success, "a claimed right works")
 		again, errno := g.reopen(4, "a.txt", 0, base, inheriting)
 		require.Equal(t, Success, errno)
 		same, _ := g.rights(again)

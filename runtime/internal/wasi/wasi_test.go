@@ -281,7 +281,7 @@ func TestStandardStreams(t *testing.T) {
 	var overflow *OutputError
 	require.ErrorAs(t, err, &overflow)
 	assert.EqualValues(t, 8, overflow.Limit)
-	assert.Len(t, s.Stdout.Bytes, 8, "what was over the limit is not held")
+	assert.Len(t, s.Stdout.Bytes, 8, "output over the limit is not held")
 
 	for range 3 {
 		require.Equal(t, Success, g.call("fd_write", 2, g.vector(100, 5), 1, 50), "a log that is full swallows")
