@@ -54,8 +54,8 @@ func TestCallsThatCanOnlyBeDeniedDoNotAsk(t *testing.T) {
 	assert.Equal(t, "the operator asks for approval of each call", load(t, r, wants, manifests.Grants{Ask: []string{""}}).Asks())
 }
 
-// TestAttackAskBeatsApprove: no approval, bound to the module or not, takes back what the operator
-// asks for. The control is the approval alone.
+// TestAttackAskBeatsApprove: no approval, bound to the module or not, takes back what the operator asks for. The
+// control has only the approval.
 func TestAttackAskBeatsApprove(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := manifest(t, probe, destructive)

@@ -304,7 +304,7 @@ func TestFuelOfCallersIsExact(t *testing.T) {
 	require.Len(t, h.records, 3)
 	require.Greater(t, all, own+3*300_000)
 	again, allAgain, err := spent(all)
-	require.NoError(t, err, "its own fuel is enough")
+	require.NoError(t, err, "the fuel that it used is enough")
 	assert.Equal(t, own, again)
 	assert.Equal(t, all, allAgain)
 	_, most, err := spent(all - 1)

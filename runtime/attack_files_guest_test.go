@@ -124,8 +124,8 @@ func TestListingShowsNoHostInode(t *testing.T) {
 	assert.Less(t, binary.LittleEndian.Uint64(entry[8:]), uint64(100))
 }
 
-// TestTenantsOfOneToolNeverMeet has two tenants call one tool at once: each sees its own
-// files alone, and one that has filled its directory takes nothing from the other.
+// TestTenantsOfOneToolNeverMeet has two tenants call one tool at once: each sees only its own files, and one that has
+// filled its directory takes nothing from the other.
 func TestTenantsOfOneToolNeverMeet(t *testing.T) {
 	const callers, rounds = 4, 6
 	s := newScene(t)

@@ -99,7 +99,7 @@ func TestBusy(t *testing.T) {
 
 // TestGateHammer: never more than the limit inside.
 func TestGateHammer(t *testing.T) {
-	g := &gate{most: 3}
+	g := &gate{limit: 3}
 	var within, entered atomic.Int64
 	var group sync.WaitGroup
 	for range 16 {

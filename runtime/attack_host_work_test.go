@@ -30,7 +30,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// promisedOver is the maximum time by which a call may end after its deadline.
+// promisedOver is the maximum time by which a call may outlast its deadline.
 const promisedOver = 100 * time.Millisecond
 
 // lateRow is a guest that makes the same calls of the host over and over, each as expensive as it can be.
@@ -179,7 +179,7 @@ func (w *lateWorld) rows() map[string]lateRow {
 
 		"caisson:io@1.read":     loops(does("caisson:context@1.get", about, aboutLength), does("caisson:io@1.read", lateBuffer, lateBufferSize)),
 		"caisson:net@1.request": loops(does("caisson:net@1.request", request, requestLength, 0, 0)),
-		// Ten answers of each caller are on their way, and it goes on asking for more.
+		// Ten answers of each caller are on their way, and it continues to ask for more.
 		"caisson:net@1.send":       loops(does("caisson:net@1.send", request, requestLength, 0, 0)),
 		"caisson:net@1.receive":    loops(does("caisson:net@1.send", request, requestLength, 0, 0), does("caisson:net@1.receive", received, receivedLength)),
 		"caisson:secrets@1.exists": loops(does("caisson:secrets@1.exists", name, nameLength)),
@@ -375,7 +375,7 @@ func (w *lateWorld) check(t *testing.T, r *Runtime, row lateRow, callers int, ti
 	}
 	over := time.Hour
 	for attempt := 0; attempt < 10 && over > promisedOver; attempt++ {
-		time.Sleep(time.Duration(attempt) * 200 * time.Millisecond) // other packages' tests run beside
+		time.Sleep(time.Duration(attempt) * 200 * time.Millisecond) // other packages' tests run at the same time
 		over = min(over, w.latest(t, guests, timeout))
 	}
 	assert.LessOrEqual(t, over, promisedOver, "callers: %d", callers)

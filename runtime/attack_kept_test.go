@@ -53,7 +53,7 @@ func (m *marks) kept() (kept int) {
 // background and later. The control is a call that runs.
 func TestAttackKeptCalls(t *testing.T) {
 	starting, started := make(chan struct{}, 1), make(chan struct{})
-	functions := offered()
+	functions := offeredFunctions()
 	for i, f := range functions {
 		if f.Name == "sched_yield" {
 			functions[i].Call = func(ctx context.Context, _ hostfuncs.Memory, stack []uint64) error {
@@ -78,7 +78,7 @@ func TestAttackKeptCalls(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
 	guest := load(t, r, named(t, "guest", yieldingFirst, "limits: {timeout: 60s}\n"), manifests.Grants{})
 	var calls marks
-	for range 2 { // the second makes the host start the program for others
+	for range 2 { // the second makes the host start the program for later calls
 		_, err := guest.Invoke(calls.add(t.Context()), invocation(t, `{}`, nil))
 		require.NoError(t, err)
 	}
@@ -130,7 +130,7 @@ func TestAttackKeptCallsOfEachKind(t *testing.T) {
 // are closed.
 func TestAttackKeptInstances(t *testing.T) {
 	var made, freed atomic.Int32
-	functions := offered()
+	functions := offeredFunctions()
 	for i, f := range functions {
 		if f.Name == "sched_yield" {
 			functions[i].Call = func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
@@ -147,7 +147,7 @@ func TestAttackKeptInstances(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
 	guest := load(t, r, named(t, "guest", yieldingFirst, "limits: {timeout: 60s}\n"), manifests.Grants{})
 	var calls marks
-	for range 2 { // the second makes the host start the program for others
+	for range 2 { // the second makes the host start the program for later calls
 		_, err := guest.Invoke(calls.add(t.Context()), invocation(t, `{}`, nil))
 		require.NoError(t, err)
 	}

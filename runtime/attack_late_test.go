@@ -57,7 +57,8 @@ func TestAttackLongOutputBeforeTheDeadline(t *testing.T) {
 	}
 }
 
-// TestLongOutputControl: without a check of the time, that takes far longer than a call may be late.
+// TestLongOutputControl: without checks of the time, to mask or read a long output takes far longer than a call may be
+// late.
 func TestLongOutputControl(t *testing.T) {
 	guest := lateGuest(t, "text")
 	for name, work := range map[string]func(){

@@ -104,8 +104,8 @@ func TestManyExportsTakeNoTime(t *testing.T) {
 	assert.Less(t, time.Since(began), 3*time.Second)
 }
 
-// TestDetectedPluginsHaveNoCommandLine: without an ABI in the manifest, Parse cannot know that a command line
-// and exit codes are of no use. A started plug-in would keep the command line of no call.
+// TestDetectedPluginsHaveNoCommandLine: without an ABI in the manifest, Parse cannot know that a command line and exit
+// codes are useless. A started plug-in would keep the command line of no call.
 func TestDetectedPluginsHaveNoCommandLine(t *testing.T) {
 	module := magic + section(1, "\x01\x60\x00\x00") + section(2, "\x01"+vector("extism:host/env")+vector("reset")+"\x00\x00") +
 		section(3, "\x01\x00") + section(7, "\x01"+vector("call")+"\x00\x01") + section(10, "\x01"+vector("\x00\x0b"))

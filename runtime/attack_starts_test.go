@@ -34,7 +34,7 @@ func TestAttackCancelledWhileStarting(t *testing.T) {
 	defer cancel()
 	call := func(ctx context.Context) { _, _ = guest.Invoke(ctx, invocation(t, `{}`, nil)) }
 	require.NoError(t, guest.Prepare(ctx))
-	for range 2 { // the second makes the host start the program for others
+	for range 2 { // the second makes the host start the program for later calls
 		short, end := context.WithTimeout(ctx, 50*time.Millisecond)
 		defer end()
 		call(short)
@@ -59,9 +59,9 @@ func TestAttackCancelledWhileStarting(t *testing.T) {
 	assert.Equal(t, tool.Deadline, outcome.Result.Kind)
 }
 
-// A guest that leaves a deep stack behind is reset like any other. Otherwise its program would be started for each
-// call. So is one whose memory has grown to its declared maximum. A program whose start takes more fuel than a call may
-// use is not resumed: a call that finds no idle instance could not pay for one.
+// TestAttackFuelOfStarts: a guest with a deep native stack is reset like any other. Otherwise its program would be
+// started for each call. So is one whose memory has grown to its declared maximum. A program whose start takes more
+// fuel than a call may use is not resumed: a call that finds no idle instance could not pay for one.
 func TestAttackFuelOfStarts(t *testing.T) {
 	const work = 100_000_000
 	// Function 2: 2,500 levels of recursion keep 60 values each, so that the native stack grows beyond a mebibyte.
@@ -209,7 +209,7 @@ func TestAttackStartsOfClosedTools(t *testing.T) {
 	}
 	twice := func(guest *Tool) {
 		require.NoError(t, guest.Prepare(t.Context()))
-		for range 2 { // the second makes the host start the program for others
+		for range 2 { // the second makes the host start the program for later calls
 			short, end := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer end()
 			_, _ = guest.Invoke(short, invocation(t, `{}`, nil))

@@ -108,13 +108,13 @@ func checkCommand(m *manifests.Manifest, source engine.Source, linked *wasm.Link
 func checkImports(
 	m *manifests.Manifest, p part, plugin bool, functions []HostFunction,
 ) (problems, fixes []string, complete bool) {
-	missing, mistyped := unoffered(p.imports, plugin, functions)
+	missing, mistyped := findUnoffered(p.imports, plugin, functions)
 	if len(missing) > 0 {
-		problems = append(problems, fmt.Sprintf("imports %s, which this runtime does not offer", listed(missing)))
+		problems = append(problems, fmt.Sprintf("imports %s, which this runtime does not offer", listImports(missing)))
 		fixes = append(fixes, forImports(missing, p, plugin, slices.Sorted(maps.Keys(m.Module.Libraries))))
 	}
 	if len(mistyped) > 0 {
-		problems = append(problems, fmt.Sprintf("imports %s with the wrong type", listed(mistyped)))
+		problems = append(problems, fmt.Sprintf("imports %s with the wrong type", listImports(mistyped)))
 		fix := foreignTo(mistyped)
 		if plugin && slices.ContainsFunc(mistyped, of(extism.Module)) {
 			fix = "" // it is for this one
@@ -126,13 +126,13 @@ func checkImports(
 		used := slices.DeleteFunc(slices.Clone(p.imports), func(i wasm.Import) bool { return i.Module != k.Module })
 		if k.Module != "" && len(used) > 0 && !k.Asked(m) {
 			problems = append(problems,
-				fmt.Sprintf("imports %s, but its manifest does not ask for permissions.%s", listed(used), k.Name))
+				fmt.Sprintf("imports %s, but its manifest does not ask for permissions.%s", listImports(used), k.Name))
 			fixes = append(fixes, request)
 		}
 	}
-	if silent := unasked(m, p.imports, functions); plugin && len(silent) > 0 {
+	if silent := unrequestedImports(m, p.imports, functions); plugin && len(silent) > 0 {
 		problems = append(problems,
-			fmt.Sprintf("imports %s, but its manifest does not ask for permissions.functions", listed(silent)))
+			fmt.Sprintf("imports %s, but its manifest does not ask for permissions.functions", listImports(silent)))
 		fixes = append(fixes, request)
 	}
 	return problems, fixes, len(missing) == 0
@@ -169,11 +169,11 @@ func checkExports(m *manifests.Manifest, p part, plugin, complete bool) (problem
 	return problems, fixes
 }
 
-// unoffered returns the imports that this runtime does not offer, and those that it offers with
+// findUnoffered returns the imports that this runtime does not offer, and those that it offers with
 // another type.
-func unoffered(imports []wasm.Import, plugin bool, more []HostFunction) (missing, mistyped []wasm.Import) {
+func findUnoffered(imports []wasm.Import, plugin bool, more []HostFunction) (missing, mistyped []wasm.Import) {
 	functions := map[[2]string]hostfuncs.Function{}
-	all := offered()
+	all := offeredFunctions()
 	if plugin {
 		all = append(all, extism.Offered()...)
 		for _, f := range more {
@@ -206,7 +206,7 @@ func sameTypes(declared []wasm.ValueType, offered []hostfuncs.ValueType) bool {
 // offeredModules returns the modules of the offered functions, sorted.
 func offeredModules() []string {
 	var modules []string
-	for _, f := range offered() {
+	for _, f := range offeredFunctions() {
 		modules = append(modules, f.Module)
 	}
 	slices.Sort(modules)
@@ -220,9 +220,9 @@ const (
 	listedBytes   = 80
 )
 
-// listed names imports, by kind and module: the functions "a", "b" and 3 more of "env", the memory
+// listImports names imports, by kind and module: the functions "a", "b" and 3 more of "env", the memory
 // "memory" of "env".
-func listed(imports []wasm.Import) string {
+func listImports(imports []wasm.Import) string {
 	type group struct {
 		kind   wasm.ExternKind
 		module string
@@ -282,10 +282,10 @@ func quotedName(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// offered returns the functions that modules may import. Those of abi.IO, abi.Stream and abi.Context need no
+// offeredFunctions returns the functions that modules may import. Those of abi.IO, abi.Stream and abi.Context need no
 // permission: abi.IO reads the responses of the other modules, abi.Stream shows output of the call early, and
 // abi.Context returns only data that the tool may have already.
-func offered() []hostfuncs.Function {
+func offeredFunctions() []hostfuncs.Function {
 	functions := append(wasi.Functions(), abi.Functions()...)
 	for _, k := range permit.Kinds() {
 		if k.Functions != nil {

@@ -110,8 +110,8 @@ func TestMessagesAboutImportsAreBounded(t *testing.T) {
 	assert.NotContains(t, problem, "\uFFFD")
 }
 
-// TestModulesAreCheckedBeforeTheyAreCompiled: the compiler would refuse this module, too, but may take
-// long over others.
+// TestModulesAreCheckedBeforeTheyAreCompiled: the compiler would refuse this module, too, but may take long for other
+// ones.
 func TestModulesAreCheckedBeforeTheyAreCompiled(t *testing.T) {
 	const labels = 50_001
 	body := "\x41\x00\x0e" + number(labels-1) + strings.Repeat("\x00", labels) // i32.const 0, br_table
@@ -224,7 +224,8 @@ func TestAdviceForProposals(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreNoModules: what stands in the place of a module is named, with how to get the module.
+// TestFilesThatAreNoModules: the error names the kind of file that is in the place of a module, and how to get the
+// module.
 func TestFilesThatAreNoModules(t *testing.T) {
 	whole := unfit{export: "_start"}.module()
 	for name, c := range map[string]struct{ file, problem, fix string }{

@@ -200,8 +200,8 @@ func permissionNames(functions []HostFunction) []string {
 	return slices.Compact(names)
 }
 
-// unasked returns the imports of functions of the embedding program that a manifest does not request.
-func unasked(m *manifests.Manifest, all []wasm.Import, functions []HostFunction) (imports []wasm.Import) {
+// unrequestedImports returns the imports of functions of the embedding program that a manifest does not request.
+func unrequestedImports(m *manifests.Manifest, all []wasm.Import, functions []HostFunction) (imports []wasm.Import) {
 	for _, i := range all {
 		for _, f := range functions {
 			if i.Module == f.namespace() && i.Name == f.Name && !slices.Contains(m.Permissions.Functions, f.permissionName()) {

@@ -83,7 +83,7 @@ func (h *household) load(t testing.TB, m *manifests.Manifest, grants manifests.G
 // errNested is what the household says of a call that is too deep.
 var errNested = &tool.Error{Op: "call", Kind: tool.Busy, Message: "calls are nested too deep"}
 
-// nested is one call's way to make others.
+// nested is the host of one call, with which it makes nested calls.
 type nested struct {
 	household *household
 	parent    string
@@ -145,15 +145,15 @@ func (h *household) callIn(t testing.TB, ctx context.Context, name, arguments st
 	return h.tools[name].Invoke(ctx, made)
 }
 
-// steps are what a callprobe is told to do.
+// steps returns the arguments with which a callprobe takes these steps.
 func steps(list ...string) string { return `{"steps":[` + strings.Join(list, ",") + `]}` }
 
-// asks is a step that calls a tool, with steps of its own.
+// asks returns a step that calls a tool, which takes these steps.
 func asks(name string, list ...string) string {
 	return fmt.Sprintf(`{"do":"call","name":%q,"arguments":%s}`, name, steps(list...))
 }
 
-// asksOften is a step that calls a tool so many times, and tells how the calls ended.
+// asksOften returns a step that calls a tool so many times, and tells how the calls ended.
 func asksOften(name string, count int, list ...string) string {
 	return fmt.Sprintf(`{"do":"flood","name":%q,"count":%d,"arguments":%s}`, name, count, steps(list...))
 }
@@ -236,7 +236,7 @@ func callOf(request string) string {
 	return "\x41\x00\x41" + signed(len(request)) + "\x10\x00" // call(0, length)
 }
 
-// requestingThen is a command that makes a call and goes on with its result.
+// requestingThen returns a command that makes a call and then runs code on its result.
 func requestingThen(request, then string) string {
 	return magic + section(1, "\x02\x60\x02\x7f\x7f\x01\x7e\x60\x00\x00") +
 		section(2, "\x01"+vector("caisson:tools@1")+vector("call")+"\x00\x00") + section(3, "\x01\x01") + section(5, "\x01\x00\x01") +

@@ -251,7 +251,7 @@ const testModule = "abababababababababababababababababababababababababababababab
 // reason.
 var noDifference = map[string]string{
 	"Manifest.File":          "where it is written",
-	"Manifest.Module.Path":   "the module's digest is part of the identity, beside the terms",
+	"Manifest.Module.Path":   "the module's digest is part of the identity, in addition to the terms",
 	"Manifest.Module.SHA256": "the same", "Manifest.Module.Language": "the same", "Manifest.Module.Packages": "the same", "Manifest.Module.Sample": "the same", "Manifest.Module.Libraries": "the same",
 	"Manifest.Label": "for people", "Manifest.Description": "for models", "Manifest.Version": "for people", "Manifest.Category": "for people",
 	"Manifest.Aliases":  "names are resolved before",
@@ -355,7 +355,7 @@ func fields(v reflect.Value, set map[string]bool) {
 	}
 }
 
-// leaves returns the fields that hold no others and are set, by their paths.
+// leaves returns the fields that are set and have no fields themselves, by their paths.
 func leaves(v reflect.Value, path string) map[string]reflect.Value {
 	all := map[string]reflect.Value{}
 	switch {
@@ -375,7 +375,7 @@ func leaves(v reflect.Value, path string) map[string]reflect.Value {
 		maps.Copy(all, leaves(v.Elem(), path))
 	case v.Kind() == reflect.Pointer:
 	case !v.IsZero() || path == "Grants.NoNetwork" || path == "Grants.NoWrites":
-		all[path] = v // others are set in another element of their list
+		all[path] = v // an unset field is set in another element of its list
 	}
 	return all
 }
@@ -383,14 +383,14 @@ func leaves(v reflect.Value, path string) map[string]reflect.Value {
 // alter changes a leaf to something that can be written in its place, where that is known.
 func alter(t *testing.T, v reflect.Value, path string) {
 	t.Helper()
-	others := map[string]string{
+	changed := map[string]string{
 		"read-write": "read", "https": "http", "wasi": "extism", "127.0.0.1:8443": "127.0.0.1:8444", "/v1": "/v1/x", "/v1/admin": "/v1/root", "/data": "/project", "read": "read-write",
 		"KEY2": "KEY", "project_id2": "project_id", "LANG2": "LANG", "other2": "other", "lookup2": "lookup",
 		"sandbox": "client", "function": "custom", "auto": "off", "param": "none", "text": "json",
 	}
 	switch v.Kind() {
 	case reflect.String:
-		if other, known := others[v.String()]; known {
+		if other, known := changed[v.String()]; known {
 			v.SetString(other)
 		} else {
 			v.SetString(v.String() + "x")

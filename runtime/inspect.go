@@ -85,7 +85,7 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	}
 	slices.Sort(info.Imports)
 	slices.Sort(info.Exports)
-	info.Unused = append([]string{}, unused(m, linked.Imports)...)
+	info.Unused = append([]string{}, unusedPermissions(m, linked.Imports)...)
 	functions := slices.DeleteFunc(fromProgram(linked.Imports), func(f HostFunction) bool {
 		return !slices.Contains(m.Permissions.Functions, f.permissionName())
 	})

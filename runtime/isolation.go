@@ -40,7 +40,7 @@ func (t *Tool) Isolation(ctx context.Context) (Isolation, error) {
 	if t.isClients() {
 		return Isolation{Reason: "the client runs it"}, nil
 	}
-	module, err := t.prepared(ctx)
+	module, err := t.prepareModule(ctx)
 	if err != nil {
 		return Isolation{}, err
 	}

@@ -33,7 +33,7 @@ const (
 	throughOne = "\x10\x00" // call 0
 )
 
-// piece is a module that can be linked with others.
+// piece is a module that can be linked with other modules.
 type piece struct {
 	imports []pieceImport
 	exports []pieceExport

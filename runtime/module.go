@@ -222,7 +222,7 @@ func (t *Tool) compile(ctx context.Context) (*engine.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	module, err := compilation.Wait(ctx, t.checked(engine.Source{}))
+	module, err := compilation.Wait(ctx, t.checker(engine.Source{}))
 	if !errors.Is(err, ErrModule) && !errors.Is(err, engine.ErrModule) {
 		return module, err
 	}
@@ -235,7 +235,7 @@ func (t *Tool) compile(ctx context.Context) (*engine.Module, error) {
 	if unread != nil {
 		source = engine.Source{} // it was changed meanwhile
 	}
-	if module, err = compilation.Wait(ctx, t.checked(source)); errors.Is(err, engine.ErrModule) {
+	if module, err = compilation.Wait(ctx, t.checker(source)); errors.Is(err, engine.ErrModule) {
 		err = unusable(t.manifest, source, err)
 	}
 	return module, err
@@ -256,7 +256,7 @@ func (t *Tool) begin(ctx context.Context) (*engine.Compilation, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err = t.runtime.engine.Begin(source, t.checked(source)) // a compilation may take long
+	c, err = t.runtime.engine.Begin(source, t.checker(source)) // a compilation may take long
 	if errors.Is(err, engine.ErrModule) {
 		err = unusable(t.manifest, source, err)
 	}
@@ -293,9 +293,9 @@ func (t *Tool) readSource() (engine.Source, error) {
 	return engine.Source{Module: module}, nil
 }
 
-// checked returns a function that checks whether the manifest allows what a module imports and exports. The source may
+// checker returns a function that checks whether the manifest allows what a module imports and exports. The source may
 // be zero.
-func (t *Tool) checked(source engine.Source) func(*wasm.Linked) error {
+func (t *Tool) checker(source engine.Source) func(*wasm.Linked) error {
 	return func(linked *wasm.Linked) error {
 		return checkCommand(t.manifest, source, linked, t.runtime.functions)
 	}

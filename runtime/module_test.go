@@ -60,8 +60,8 @@ func TestWhatASnapshotRepeats(t *testing.T) {
 		t.Run(strings.Join([]string{test.module, test.arguments, test.snapshot}, " "), func(t *testing.T) {
 			loaded := load(t, newRuntime(t, Options{}), manifest(t, test.module, fmt.Sprintf(
 				"module: {path: guest.wasm, args: [%s], stdout: text}\nbehavior: {snapshot: %s}\n", test.arguments, test.snapshot)), manifests.Grants{})
-			invokedForWords(t, loaded) // by itself: there may be no other
-			invokedForWords(t, loaded) // has the program started, beside it
+			invokedForWords(t, loaded) // starts the program itself: it may remain the only call
+			invokedForWords(t, loaded) // makes the host start the program in the background
 			started, reason := loaded.program.settled(t)
 			calls := [][]string{invokedForWords(t, loaded), invokedForWords(t, loaded), invokedForWords(t, loaded)}
 			if test.snapshot == "start" {

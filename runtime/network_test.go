@@ -306,7 +306,7 @@ func TestDirectoriesMayBeRequired(t *testing.T) {
 	assert.ErrorIs(t, err, tool.Denied)
 }
 
-// asJSON is a record of the outcome, as it is stored.
+// asJSON returns the outcome's record in its stored form.
 func asJSON(t testing.TB, outcome tool.Outcome) string {
 	t.Helper()
 	text, err := json.Marshal(tool.Record{

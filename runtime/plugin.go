@@ -103,8 +103,8 @@ func checkEntry(m *manifests.Manifest, description *wasm.Module) (problem, fix s
 	return "", ""
 }
 
-// entries lists the functions that can be a plug-in's entry, with the one that is probably meant first. It lists none
-// of the language's runtime, except _start if there is no other function.
+// entries lists the functions that can be a plug-in's entry, with the one that is probably meant first. Of the
+// language's runtime, it lists only _start, and only as the last resort.
 func entries(description *wasm.Module, meant string) string {
 	functions := pluginFunctions(description)
 	if near := spelling.Nearest(meant, functions); near != "" {

@@ -136,7 +136,7 @@ func TestInputOfAPluginWithoutRoom(t *testing.T) {
 		fill = "\x42\x10\x10\x00\x21\x00" + "\x42\x10\x10\x01\x20\x00\x7d\x42\x10\x7d\x42\x10\x83\x7c\x10\x00\x21\x00" +
 			"\x03\x40\x42\x10\x10\x00\x21\x00\x20\x00\x42\x10\x7c\x10\x01\x54\x0d\x00\x0b"
 		full  = "\x20\x00\x42\x10\x7c\x10\x01\x52\x04\x40\x00\x0b" // if p+16 != memory_bytes() trap
-		freed = "\x20\x00\x10\x05"                                 // free(p), so that there is room for 16 bytes
+		freed = "\x20\x00\x10\x05"                                 // free(p), to make room for 16 bytes
 		echo  = "\x10\x03\x10\x02\x10\x04\x41\x00\x0b"             // output_set(input_offset(), input_length()); 0
 	)
 	r := newRuntime(t, Options{})

@@ -107,7 +107,7 @@ func TestAttackSwappedModuleUnderAProfile(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(m.File), "guest.wasm"), append(readGuest(t, probe), "\x00\x02\x01x"...), 0o600)) // with a custom section
 				if name == "called" && first == second {
-					continue // it goes on with the module that it has
+					continue // it keeps using the compiled module
 				}
 				_, err = invoke(t, loaded, second)
 				require.ErrorIs(t, err, ErrDigest, "%s with %s, then %s", name, first, second)

@@ -140,7 +140,7 @@ func TestStartsOfTenantsNeverMeet(t *testing.T) {
 		switch {
 		case s.output != nil:
 		case s.reason == "":
-			assert.Len(t, told, 3, "two calls start the program for themselves, and the others resume one start")
+			assert.Len(t, told, 3, "two calls start the program for themselves, and the rest resume one start")
 		default:
 			assert.Len(t, told, 8, "each call starts the program")
 		}
@@ -206,7 +206,7 @@ type unguardedTool struct {
 
 func newUnguardedTool(t *testing.T, guest *Tool) unguardedTool {
 	t.Helper()
-	module, err := guest.prepared(t.Context())
+	module, err := guest.prepareModule(t.Context())
 	require.NoError(t, err)
 	return unguardedTool{guest, module}
 }
@@ -280,11 +280,11 @@ func wrote(t *testing.T, system *wasi.System, err error) written {
 	return written{string(system.Stdout.Bytes), string(system.Stderr.Bytes)}
 }
 
-// TestStartsSeeNothingOfACall: what a starting program has in its hands is the tool's. It needs no list of
-// functions: whatever they do, there is no input, output, time or directory of a call for them to use.
+// TestStartsSeeNothingOfACall: a starting program can only access data of the tool. The test needs no list of
+// functions: they have no input, output, time or directory of a call to use, whatever they do.
 func TestStartsSeeNothingOfACall(t *testing.T) {
 	guest := loadEarly(t, newRuntime(t, Options{}), languages["C"], start{does: "constant"})
-	module, err := guest.prepared(t.Context())
+	module, err := guest.prepareModule(t.Context())
 	require.NoError(t, err)
 	l, reason := guest.launch(module)
 	require.Empty(t, reason)
@@ -400,6 +400,6 @@ func startBy(t *testing.T, file, export string) {
 	at := slices.IndexFunc(description.Exports, func(e wasm.Export) bool { return e.Name == export })
 	require.GreaterOrEqual(t, at, 0, "the module exports %s", export)
 	start := section(byte(wasm.SectionStart), number(int(description.Exports[at].Index)))
-	behind := slices.IndexFunc(description.Sections, func(s wasm.Section) bool { return s.ID > wasm.SectionExport })
-	require.NoError(t, os.WriteFile(file, slices.Insert(source, description.Sections[behind].Offset, []byte(start)...), 0o600))
+	next := slices.IndexFunc(description.Sections, func(s wasm.Section) bool { return s.ID > wasm.SectionExport })
+	require.NoError(t, os.WriteFile(file, slices.Insert(source, description.Sections[next].Offset, []byte(start)...), 0o600))
 }

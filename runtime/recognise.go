@@ -87,8 +87,8 @@ func recognise(source []byte) (Recognised, error) {
 			r.Needed = append(r.Needed, string(k.Name))
 		}
 	}
-	if missing, mistyped := unoffered(description.Imports, plugin, nil); len(missing)+len(mistyped) > 0 {
-		r.Unoffered = listed(append(missing, mistyped...))
+	if missing, mistyped := findUnoffered(description.Imports, plugin, nil); len(missing)+len(mistyped) > 0 {
+		r.Unoffered = listImports(append(missing, mistyped...))
 		if r.Kind != ModuleCommand {
 			r.Libraries, r.HostFunctions = neededLibraries(missing, mistyped), permissionNames(fromProgram(missing))
 		}

@@ -57,9 +57,9 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 		return r.answer.Deny(tool.Denial{Permission: "execution", Value: t.manifest.Name,
 			Rule: "the client runs this tool; the runtime cannot run its calls"})
 	}
-	module, err := r.compiled(ctx)
+	module, err := r.module(ctx)
 	if err != nil {
-		return r.failed(ctx, err)
+		return r.fail(ctx, err)
 	}
 	if t.runtime.watchdog.HasCondemned(module.Digest()) { // the digest may not have been known before
 		return r.answer.Fail(tool.Denied, "the tool is unavailable: "+condemned, nil)
@@ -71,7 +71,7 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 		}
 	}
 	if d := r.invocation.Request.Definition; len(d) > 0 && !json.Valid(d) {
-		return r.failed(ctx, errors.New("Request.Definition is not JSON"))
+		return r.fail(ctx, errors.New("Request.Definition is not JSON"))
 	}
 	var arguments []string
 	if templates := t.manifest.Module.Args; len(templates) > 0 {
@@ -82,20 +82,20 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	}
 	inside, err := r.enter(ctx)
 	if err != nil {
-		return r.failed(ctx, err)
+		return r.fail(ctx, err)
 	}
 	defer r.leave()
 	return r.runInside(inside, module, arguments)
 }
 
-// compiled returns the tool's module, and counts how long the call waits for it.
-func (r *run) compiled(ctx context.Context) (*engine.Module, error) {
+// module returns the tool's module, and counts how long the call waits for it.
+func (r *run) module(ctx context.Context) (*engine.Module, error) {
 	if module := r.tool.ready(); module != nil {
 		return module, nil
 	}
 	began := time.Now()
 	defer func() { r.answer.Usage.Compile += time.Since(began) }()
-	return r.tool.prepared(ctx)
+	return r.tool.prepareModule(ctx)
 }
 
 // enter admits the call and returns the context to run it in. A call in a nested slot waits for a lease of it. Unless
@@ -141,7 +141,7 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 	r.prepareHost()
 	defer r.host.close()
 	if err := r.prepare(arguments, plugin); err != nil {
-		return r.failed(ctx, err)
+		return r.fail(ctx, err)
 	}
 	return r.execute(ctx, module)
 }
@@ -165,14 +165,14 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 	var refused *files.Error
 	switch {
 	case !errors.As(err, &refused):
-		return r.failed(ctx, err)
+		return r.fail(ctx, err)
 	case refused.Denial != nil:
 		return r.answer.Deny(*refused.Denial)
 	case errors.Is(err, errno.NotExist):
 		return r.answer.Deny(tool.Denial{Permission: "files", Value: refused.Path,
 			Rule: "the directory granted for it does not exist; make it, or correct the context value that names it"})
 	}
-	return r.failed(ctx, err)
+	return r.fail(ctx, err)
 }
 
 func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome, error) {
@@ -186,8 +186,8 @@ func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome,
 	used, err := r.runOnce(ctx, module)
 	for errors.Is(err, engine.ErrEvicted) { // evicted since it was prepared
 		r.deadline.Release()
-		if module, err = r.compiled(ctx); err != nil {
-			return r.failed(ctx, err)
+		if module, err = r.module(ctx); err != nil {
+			return r.fail(ctx, err)
 		}
 		used, err = r.runOnce(ctx, module)
 	}
@@ -205,8 +205,8 @@ func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome,
 	return a.Outcome(r.deadline, ctx, used, err)
 }
 
-// failed returns the outcome of a call that ended before its guest began.
-func (r *run) failed(ctx context.Context, err error) (tool.Outcome, error) {
+// fail returns the outcome of a call that ended before its guest began.
+func (r *run) fail(ctx context.Context, err error) (tool.Outcome, error) {
 	switch {
 	case errors.Is(err, engine.ErrModule):
 		err = unusable(r.tool.manifest, engine.Source{}, err)

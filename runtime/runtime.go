@@ -152,7 +152,7 @@ type Runtime struct {
 
 // New starts a runtime.
 func New(ctx context.Context, options Options) (*Runtime, error) {
-	r, err := newWith(ctx, options, offered())
+	r, err := newWith(ctx, options, offeredFunctions())
 	if err != nil {
 		return nil, &Error{Op: "new", Err: err}
 	}
@@ -182,7 +182,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if err != nil {
 		return nil, err
 	}
-	trusted, err := digests(options.TrustedModules)
+	trusted, err := parseDigests(options.TrustedModules)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if profiles == nil {
 		profiles = manifests.BuiltinProfiles()
 	}
-	gate := &gate{most: int64(cmp.Or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
+	gate := &gate{limit: int64(cmp.Or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
 		engine: e, base: context.WithoutCancel(ctx), files: files.NewStore(logger),
 		profile: options.Profile, profiles: profiles, ceiling: ceiling,
@@ -235,7 +235,7 @@ func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manife
 func (r *Runtime) loadWith(
 	ctx context.Context, m *manifests.Manifest, grants manifests.Grants, own ...files.Mount,
 ) (_ *Tool, err error) {
-	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
+	if err := errors.Join(ctx.Err(), checkSupported(m)); err != nil {
 		return nil, err
 	}
 	with := content{files: own}

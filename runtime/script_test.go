@@ -19,7 +19,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// scriptIn writes files into a folder, and a manifest with this module beside them.
+// scriptIn writes files, and a manifest with this module, into a folder.
 func scriptIn(t *testing.T, module string, content map[string]string) *manifests.Manifest {
 	t.Helper()
 	dir := t.TempDir()

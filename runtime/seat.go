@@ -146,7 +146,7 @@ var errBusy = errors.New("busy")
 // gate bounds how many calls run at a time. It has no queue: the executor has one. It is safe for
 // concurrent use.
 type gate struct {
-	most    int64
+	limit   int64
 	running atomic.Int64
 }
 
@@ -155,8 +155,8 @@ type gate struct {
 func (g *gate) enter() error {
 	for {
 		running := g.running.Load()
-		if running >= g.most {
-			return fmt.Errorf("%w: %d calls are running", errBusy, g.most)
+		if running >= g.limit {
+			return fmt.Errorf("%w: %d calls are running", errBusy, g.limit)
 		}
 		if g.running.CompareAndSwap(running, running+1) {
 			return nil

@@ -27,7 +27,7 @@ import (
 // secretValue has bytes that each encoding writes differently.
 const secretValue = "s3cr3t/+value=of_24_bytes"
 
-// formsOf returns a secret as it may stand in memory, in a record or in a log.
+// formsOf returns the forms of a secret that may be in memory, in a record or in a log.
 func formsOf(value string) map[string]string {
 	forms := map[string]string{
 		"raw": value, "hex": hex.EncodeToString([]byte(value)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(value))),
@@ -98,7 +98,7 @@ func (w *watched) look(memory hostfuncs.Memory) {
 // watch returns a runtime whose guests' memory is searched for the forms.
 func watch(t *testing.T, options Options, forms map[string]string) (*Runtime, *watched) {
 	w := &watched{forms: forms, found: map[string]bool{}}
-	functions := offered()
+	functions := offeredFunctions()
 	for i, f := range functions {
 		if f.Module == wasi.ModuleName && f.Name != "proc_exit" && f.Name != "fd_write" {
 			continue
@@ -202,8 +202,8 @@ func TestOutputAndLogAreMasked(t *testing.T) {
 	}
 }
 
-// TestNoRuleHoldsASecret: what a guest asks for by a name that is a secret's value would stand in the
-// rules of the receipt. With a mask in them they would be rules for something else.
+// TestNoRuleHoldsASecret: if a guest asks for a name that is a secret's value, the rules in the receipt would contain
+// the value. With a mask in them they would be rules for something else.
 func TestNoRuleHoldsASecret(t *testing.T) {
 	const value = "plain-value_of-24_bytes-"
 	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return value, true }})

@@ -31,7 +31,7 @@ type slowStarts struct {
 func newSlowStarts(t *testing.T, options Options) *slowStarts {
 	t.Helper()
 	s := &slowStarts{}
-	functions := offered()
+	functions := offeredFunctions()
 	for i, f := range functions {
 		if f.Name == "sched_yield" {
 			functions[i].Call = func(ctx context.Context, _ hostfuncs.Memory, stack []uint64) error {

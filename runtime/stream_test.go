@@ -151,7 +151,7 @@ func TestNobodyIsNoticed(t *testing.T) {
 	assert.NotEqual(t, spent["sound"], spent["refused"], "control: what the guest is told shows in its fuel")
 }
 
-// TestSpeechHasALimitOfItsOwn beside that of the output, and of each call.
+// TestSpeechHasALimitOfItsOwn: the limit of emissions is separate from that of the output, and separate for each call.
 func TestSpeechHasALimitOfItsOwn(t *testing.T) {
 	loaded := speaker(t, newRuntime(t, Options{}), "limits: {output: 2KiB}")
 	long := strings.Repeat("a", 1000)
@@ -238,8 +238,7 @@ func TestAttackFloodOfEmissions(t *testing.T) {
 	assert.Len(t, w.said, 2000)
 }
 
-// TestAttackEndlessSpeechIsEnded: once the call is over, none of the long requests that a guest goes on to
-// make is read.
+// TestAttackEndlessSpeechIsEnded: once the call is over, none of the long requests that a guest still makes is read.
 func TestAttackEndlessSpeechIsEnded(t *testing.T) {
 	loaded := speaker(t, newRuntime(t, Options{}), "limits: {timeout: 60s, output: 4MiB}")
 	long := `{"type":"json","data":[` + strings.Repeat("[1],", 100_000) + `1]}`
@@ -309,7 +308,7 @@ func TestAttackPaddedEmission(t *testing.T) {
 	loaded := speaker(t, newRuntime(t, Options{}), "limits: {output: 4MiB, timeout: 30s}")
 	w := &listener{}
 	outcome := mustListen(t, loaded, w, steps(floods(`{"type":"json","data":1`+strings.Repeat(" ", 1<<20-200)+`}`, 5)))
-	require.JSONEq(t, `[{"0":4,"3":1}]`, string(outcome.Result.Data), "control: it was read, and counted, as long as it is")
+	require.JSONEq(t, `[{"0":4,"3":1}]`, string(outcome.Result.Data), "control: it was read, and counted, with its white space")
 	require.Len(t, w.said, 4)
 	for _, e := range w.said {
 		assert.LessOrEqual(t, cap(e.Data), 64)

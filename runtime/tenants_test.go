@@ -18,8 +18,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// tenant is one of two who use the same module at the same time, each with a directory, a
-// variable, a secret and a host of its own.
+// tenant is one of two tenants that use the same module at the same time, each with a separate directory, variable,
+// secret and host.
 type tenant struct {
 	name, secret string
 	dir          string

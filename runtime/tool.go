@@ -170,7 +170,7 @@ func (t *Tool) Prepare(ctx context.Context) error {
 	if t.isClients() {
 		return nil
 	}
-	_, err := t.prepared(ctx)
+	_, err := t.prepareModule(ctx)
 	return err
 }
 
@@ -184,7 +184,7 @@ func (t *Tool) ready() *engine.Module {
 	return t.module
 }
 
-func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
+func (t *Tool) prepareModule(ctx context.Context) (*engine.Module, error) {
 	if err := cmp.Or(t.manifest.Confirm(), t.broken); err != nil {
 		return nil, err
 	}

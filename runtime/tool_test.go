@@ -54,7 +54,7 @@ func TestEveryEndHasItsKind(t *testing.T) {
 			assert.Equal(t, c.kind == "", outcome.Result.Success)
 			assert.Contains(t, outcome.Result.Error, c.says)
 			if c.kind == "" || c.kind == tool.ToolFailed {
-				assert.NoError(t, err, "the tool came to an end of its own")
+				assert.NoError(t, err, "the tool ended by itself")
 			} else {
 				assert.ErrorIs(t, err, c.kind)
 			}
@@ -69,7 +69,7 @@ func TestEveryEndHasItsKind(t *testing.T) {
 	}
 }
 
-// TestCompileTimeIsApart: a call that waits for its module says how long, beside its own time.
+// TestCompileTimeIsApart: the usage of a call that waits for its module has the time of the wait separately.
 func TestCompileTimeIsApart(t *testing.T) {
 	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
 	began := time.Now()

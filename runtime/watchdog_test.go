@@ -25,8 +25,8 @@ var yielding = magic + section(1, "\x02\x60\x00\x00\x60\x00\x01\x7f") +
 	section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("sched_yield")+"\x00\x01") + section(3, "\x01\x00") + section(5, "\x01\x00\x01") +
 	section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") + section(10, "\x01"+vector("\x00\x10\x00\x1a\x0b"))
 
-// stuck is a runtime whose sched_yield blocks the first guests until the test releases them, and
-// returns at once for all others.
+// stuck is a runtime whose sched_yield blocks the first guests until the test releases them, and returns at once for
+// all later ones.
 type stuck struct {
 	*Runtime
 	release  func()       // of the first
@@ -66,7 +66,7 @@ func newStuck(t *testing.T, options Options, count int) *stuck {
 		s.releases = append(s.releases, sync.OnceFunc(func() { close(released[i]) }))
 	}
 	s.release = s.releases[0]
-	functions := offered()
+	functions := offeredFunctions()
 	for i, f := range functions {
 		if f.Name == "sched_yield" {
 			functions[i].Call = func(context.Context, hostfuncs.Memory, []uint64) error {
@@ -238,8 +238,8 @@ func TestCallerOfARunawayGoesOn(t *testing.T) {
 	require.Eventually(t, func() bool { return inside(s.gate) == 0 }, 5*time.Second, time.Millisecond)
 }
 
-// TestSeatOfARunawayIsNobodyElses: a tool of the host's makes several calls for a guest, of which
-// the first cannot be stopped. None of the others runs, not after the first has come back either.
+// TestSeatOfARunawayIsNobodyElses: a tool of the host's makes several calls for a guest, of which the first cannot be
+// stopped. None of the other calls runs, not even after the first has returned.
 func TestSeatOfARunawayIsNobodyElses(t *testing.T) {
 	s := newStuck(t, Options{}, 2)
 	callee := load(t, s.Runtime, named(t, "callee", yielding, "limits: {timeout: 300ms}"), manifests.Grants{})
@@ -274,8 +274,7 @@ func TestSeatOfARunawayIsNobodyElses(t *testing.T) {
 	assert.Zero(t, inside(s.gate), "every place was given back")
 }
 
-// TestTurnEndsOnce: a call that has given its turn back loses nothing, and one that has lost it has
-// nothing to give.
+// TestTurnEndsOnce: a call that has released its lease cannot lose it, and one that has lost it cannot release it.
 func TestTurnEndsOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &nestedSlot{ctx: ctx, cancel: cancel, free: make(chan struct{}, 1), lost: make(chan struct{})}
@@ -285,7 +284,7 @@ func TestTurnEndsOnce(t *testing.T) {
 	first.release()
 	first.lose()
 	_, second, err := s.acquire(t.Context())
-	require.NoError(t, err, "a turn that was given back is not lost")
+	require.NoError(t, err, "a released lease is not lost")
 	second.lose()
 	second.lose()
 	second.release()
@@ -329,7 +328,7 @@ func TestCloseTwiceWaitsForACall(t *testing.T) {
 	closed := s.closeTwice(t)
 	select {
 	case err := <-closed:
-		t.Errorf("a call is under way, and Close returned %v", err)
+		t.Errorf("a call is running, and Close returned %v", err)
 	case <-time.After(400 * time.Millisecond):
 	}
 	s.release()

@@ -415,11 +415,11 @@ func TestTheMainModuleIsThatOfExtism(t *testing.T) {
 	assert.Greater(t, refused, 20)
 }
 
-// lists returns all lists of one element up to some number.
-func lists(of []string, most int) [][]string {
+// lists returns all lists of these elements with 1 to length elements.
+func lists(of []string, length int) [][]string {
 	last := [][]string{nil}
 	var all [][]string
-	for range most {
+	for range length {
 		var longer [][]string
 		for _, list := range last {
 			for _, element := range of {

@@ -182,11 +182,11 @@ func (t *translation) checkSource(module jsontext.Value, at string) (problems []
 	return problems
 }
 
-// mistyped returns the error for a member that is not of its type.
-func (t *translation) mistyped(err error) error {
+// typeError returns the error for a member that is not of its type.
+func (t *translation) typeError(err error) error {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
-		return t.refused("", mistake.Syntax, "this is no manifest of Extism: "+err.Error(), example)
+		return t.refuse("", mistake.Syntax, "this is no manifest of Extism: "+err.Error(), example)
 	}
 	wanted := map[reflect.Kind]string{
 		reflect.String: "a text", reflect.Slice: "a list", reflect.Map: "an object", reflect.Struct: "an object",
@@ -207,8 +207,8 @@ func (t *translation) mistyped(err error) error {
 	return &manifests.Error{Problems: []manifests.Problem{problem}}
 }
 
-// refused returns the error of a manifest that cannot be translated.
-func (t *translation) refused(key string, kind mistake.Kind, message, fix string) error {
+// refuse returns the error of a manifest that cannot be translated.
+func (t *translation) refuse(key string, kind mistake.Kind, message, fix string) error {
 	return &manifests.Error{Problems: []manifests.Problem{t.problem(key, kind, message, fix)}}
 }
 

@@ -77,19 +77,19 @@ func Load(path string) (*Translated, error) {
 	return t.translate()
 }
 
-// readFile reads a regular file of at most some bytes.
-func readFile(path string, most int64) (source []byte, err error) {
+// readFile reads a regular file of at most limit bytes.
+func readFile(path string, limit int64) (source []byte, err error) {
 	file, info, err := hostfile.Open(path, hostfile.Follow)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if info.Size() > most {
-		return nil, fmt.Errorf("%s has %d bytes, the limit is %d", path, info.Size(), most)
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes, the limit is %d", path, info.Size(), limit)
 	}
-	source, err = io.ReadAll(io.LimitReader(file, most+1))
-	if int64(len(source)) > most {
-		return nil, fmt.Errorf("%s grew over the limit of %d bytes while it was read", path, most)
+	source, err = io.ReadAll(io.LimitReader(file, limit+1))
+	if int64(len(source)) > limit {
+		return nil, fmt.Errorf("%s grew over the limit of %d bytes while it was read", path, limit)
 	}
 	return source, err
 }
@@ -113,10 +113,10 @@ func (t *translation) read() error {
 		return err
 	}
 	if err := json.Unmarshal([]byte(t.source), &t.said); err != nil {
-		return t.mistyped(err)
+		return t.typeError(err)
 	}
 	if len(t.said.Wasm) == 0 {
-		return t.refused("wasm", mistake.Missing, "the manifest has no module", `write {"wasm": [{"path": "plugin.wasm"}]}`)
+		return t.refuse("wasm", mistake.Missing, "the manifest has no module", `write {"wasm": [{"path": "plugin.wasm"}]}`)
 	}
 	if err := t.arrange(); err != nil {
 		return err

@@ -73,20 +73,20 @@ func find(name string, body int64) (*hostfuncs.Function, Response) {
 			return &f, Response{}
 		}
 	}
-	return nil, invalidResponse("there is no function " + clip(name) + " in this version")
+	return nil, invalidResponse("there is no function " + truncate(name) + " in this version")
 }
 
 func invalidResponse(text string) Response {
 	return Response{uint32(statusInvalid), invalid(text).(problem).answer.head, nil}
 }
 
-// clip shortens a name that a guest chose, for a message.
-func clip(name string) string {
-	const most = 64
-	if len(name) <= most {
+// truncate shortens a name that a guest chose, for a message.
+func truncate(name string) string {
+	const limit = 64
+	if len(name) <= limit {
 		return name
 	}
-	return strings.ToValidUTF8(name[:most], "") + "…"
+	return strings.ToValidUTF8(name[:limit], "") + "…"
 }
 
 // MaxInvocation returns how many bytes a request may have, and how many its body.

@@ -229,13 +229,13 @@ func (c *call) request(members decode.Members, required ...string) error {
 
 // view returns the bytes whose pointer and length are parameters i and i+1. They alias the guest's
 // memory.
-func (c *call) view(i int, what, limit string, most int64) ([]byte, error) {
+func (c *call) view(i int, what, limitName string, limit int64) ([]byte, error) {
 	bytes, ok := c.memory.View(c.u32(i), c.u32(i+1))
 	switch {
 	case !ok:
 		return nil, invalid("the " + what + " lies outside the memory")
-	case int64(len(bytes)) > most:
-		return nil, limited(limit, most)
+	case int64(len(bytes)) > limit:
+		return nil, limited(limitName, limit)
 	}
 	return bytes, nil
 }

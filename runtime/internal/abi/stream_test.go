@@ -107,7 +107,7 @@ func TestContextIsWrittenOnce(t *testing.T) {
 }
 
 // FuzzEmit: a shown emission is an object with just these members, also for the standard library. It is valid, and does
-// not refer to the request. The guest's answer depends only on the request, not on whether the call has a listener.
+// not keep the request alive. The guest's answer depends only on the request, not on whether the call has a listener.
 func FuzzEmit(f *testing.F) {
 	f.Add(valid[emit])
 	f.Add(`{"type":"progress","fraction":0.5,"text":"\u001b[2J"}`)

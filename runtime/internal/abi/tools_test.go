@@ -211,7 +211,7 @@ func TestSizesOfResults(t *testing.T) {
 	}
 }
 
-// TestEndWhileTheResultIsWritten: the guest does not go on to read it.
+// TestEndWhileTheResultIsWritten: the guest does not continue to read it.
 func TestEndWhileTheResultIsWritten(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := &Session{Tools: &caller{record: tool.Record{Result: tool.Result{Data: json.RawMessage(`1`)}}}}

@@ -33,7 +33,7 @@ func readContent(ctx context.Context, list []byte) (content []tool.Content, unkn
 	content = []tool.Content{}
 	if doc.Root().Kind() != jsontext.Array {
 		err := json.Unmarshal(list, &content) // null, or an error that names the type
-		return content, nil, worded(err)
+		return content, nil, rephrase(err)
 	}
 	for _, element := range doc.Root().Elements() {
 		if ctx.Err() != nil {
@@ -42,7 +42,7 @@ func readContent(ctx context.Context, list []byte) (content []tool.Content, unkn
 		var part tool.Content
 		start, end := element.Span()
 		if err := json.Unmarshal(list[start:end], &part); err != nil {
-			return nil, nil, fmt.Errorf("part %d: %w", len(content), worded(err))
+			return nil, nil, fmt.Errorf("part %d: %w", len(content), rephrase(err))
 		}
 		strange, err := unknownMembers(ctx, list[start:end])
 		if err != nil {
@@ -74,8 +74,8 @@ func unknownMembers(ctx context.Context, part []byte) (names []string, err error
 	return names, nil
 }
 
-// worded returns the standard library's error about a value in terms of the value.
-func worded(err error) error {
+// rephrase returns the standard library's error about a value in terms of the value.
+func rephrase(err error) error {
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
 		return errors.New("data: want base64")
 	}

@@ -135,7 +135,7 @@ func (r *objectReader) read() error {
 			r.add(name)
 		}
 	}
-	err := r.field("output", func(text []byte) error { return worded(json.Unmarshal(text, &r.o.Output)) })
+	err := r.field("output", func(text []byte) error { return rephrase(json.Unmarshal(text, &r.o.Output)) })
 	if err == nil {
 		err = r.field("content", func(text []byte) error {
 			content, unknown, err := readContent(r.ctx, text)
@@ -153,7 +153,7 @@ func (r *objectReader) read() error {
 	return err
 }
 
-// saysNothing reports whether a value is one that many programs print if there is no error.
+// saysNothing reports whether a value is one that many programs print for the lack of an error.
 func saysNothing(v jsontext.Value) bool {
 	switch v.Kind() {
 	case jsontext.Object, jsontext.Array:
@@ -256,12 +256,12 @@ func (o *object) join(ctx context.Context, extra json.RawMessage) error {
 
 // namesOfMembers lists the first of some members of an object, for people.
 func namesOfMembers(names []string) string {
-	const most = 8
+	const limit = 8
 	var shown []string
-	for _, name := range names[:min(len(names), most)] {
+	for _, name := range names[:min(len(names), limit)] {
 		shown = append(shown, strconv.Quote(tool.Shown(name, maxShown)))
 	}
-	if more := len(names) - most; more > 0 {
+	if more := len(names) - limit; more > 0 {
 		shown = append(shown, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(shown, ", ")

@@ -53,8 +53,8 @@ func FuzzReadResult(f *testing.F) {
 	})
 }
 
-// compareData checks that a result's data has the members that no other field of the result has, and
-// those of "data". It may have others that do not fit their fields besides.
+// compareData checks that a result's data has the members that no other field of the result has, and those of "data".
+// It may also have members that do not fit their fields.
 func compareData(t *testing.T, members map[string]json.RawMessage, data json.RawMessage) {
 	t.Helper()
 	for _, name := range []string{"success", "output", "error", "message", "content"} {
@@ -107,7 +107,7 @@ func manyMembers(n int) string {
 	return text.String() + "}"
 }
 
-// TestAttackManyParts: a result has at most so many parts, however short they are.
+// TestAttackManyParts: a result has at most maxParts parts, however short they are.
 func TestAttackManyParts(t *testing.T) {
 	for name, part := range map[string]string{"short": "{}", "long": `{"text":"` + strings.Repeat("a", longOutput/100) + `"}`} {
 		with := func(parts int) ([]tool.Content, error) {

@@ -76,7 +76,7 @@ func (a *Answer) read(ctx context.Context, code uint32) (reading, error) {
 		if malformed != nil {
 			result = tool.Result{Output: lastOf(string(a.Stdout.Bytes), maxWords, false)}
 		}
-		result.Success, result.Error = false, marked(reason)
+		result.Success, result.Error = false, markReason(reason)
 		return reading{Result: result, reason: reason}, nil
 	}
 	switch {
@@ -84,10 +84,10 @@ func (a *Answer) read(ctx context.Context, code uint32) (reading, error) {
 		result = tool.Result{Output: lastOf(string(a.Stdout.Bytes), maxWords, false)}
 	case !result.Success && result.Error != "":
 		reason := result.Error
-		result.Error = marked(reason)
+		result.Error = markReason(reason)
 		return reading{Result: result, reason: reason}, nil
 	case result.Success && !failed:
-		return a.checked(ctx, said)
+		return a.checkResult(ctx, said)
 	}
 	log, what := a.lastWords(maxWords), ""
 	switch {
@@ -107,9 +107,9 @@ func (a *Answer) read(ctx context.Context, code uint32) (reading, error) {
 		reason: lastLine(cmp.Or(a.lastWords(maxReason), lastOf(result.Output, maxReason, false)))}, nil
 }
 
-// checked returns the result of a tool that reports a success, if its data fits its result schema. Members in addition
-// to "data" for which the schema has no place are left out.
-func (a *Answer) checked(ctx context.Context, said object) (reading, error) {
+// checkResult returns the result of a tool that reports a success, if its data fits its result schema. Members in
+// addition to "data" for which the schema has no place are left out.
+func (a *Answer) checkResult(ctx context.Context, said object) (reading, error) {
 	schema := a.Manifest.Result
 	if schema == nil {
 		return reading{Result: said.Result}, nil
@@ -136,9 +136,9 @@ func (a *Answer) checked(ctx context.Context, said object) (reading, error) {
 // theToolSays is before the words of a tool that look like the host's, or that follow the host's.
 const theToolSays = "the tool says: "
 
-// marked returns a reason that the tool gave. A reason that begins with "the tool" is the host's, unless
+// markReason returns a reason that the tool gave. A reason that begins with "the tool" is the host's, unless
 // the tool says it.
-func marked(reason string) string {
+func markReason(reason string) string {
 	if strings.HasPrefix(reason, "the tool") {
 		return theToolSays + reason
 	}

@@ -93,13 +93,13 @@ func (c *call) at(offset, length uint64) ([]byte, error) {
 }
 
 // text returns a copy of what bytes returns, which may have some bytes at most.
-func (c *call) text(i int, function, what string, most int) (string, error) {
+func (c *call) text(i int, function, what string, limit int) (string, error) {
 	bytes, err := c.bytes(i)
 	if err != nil {
 		return "", err
 	}
-	if len(bytes) > most {
-		return "", errorf("it passed a %s of %d bytes to %s, which takes %d", what, len(bytes), function, most)
+	if len(bytes) > limit {
+		return "", errorf("it passed a %s of %d bytes to %s, which takes %d", what, len(bytes), function, limit)
 	}
 	return string(bytes), nil
 }
@@ -195,7 +195,7 @@ func setVariable(c *call) (int64, error) {
 		return 0, err
 	}
 	s := c.session
-	taken := s.taken - s.taking(name) + len(name) + len(value) + variableBytes
+	taken := s.taken - s.variableSize(name) + len(name) + len(value) + variableBytes
 	if taken > s.MaxVariables {
 		return 0, errorf("it set more than %d bytes of variables", s.MaxVariables)
 	}
@@ -206,8 +206,8 @@ func setVariable(c *call) (int64, error) {
 	return 0, nil
 }
 
-// taking returns how many bytes a variable counts for, or 0 if there is none.
-func (s *Session) taking(name string) int {
+// variableSize returns how many bytes a variable counts for, or 0 if there is none.
+func (s *Session) variableSize(name string) int {
 	value, found := s.variables[name]
 	if !found {
 		return 0
@@ -220,7 +220,7 @@ func deleteVariable(c *call) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.session.taken -= c.session.taking(name)
+	c.session.taken -= c.session.variableSize(name)
 	delete(c.session.variables, name)
 	return 0, nil
 }

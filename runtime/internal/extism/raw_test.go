@@ -122,13 +122,13 @@ func inputs(random *rand.Rand, length int) map[string][]byte {
 // ones.
 const longestFailure = 20_000
 
-// lengths are those around the words and pages in which bytes are moved, and random ones up to the most.
-func lengths(random *rand.Rand, more, most int) []int {
+// lengths are those around the words and pages in which bytes are moved, and random ones up to the limit.
+func lengths(random *rand.Rand, more, limit int) []int {
 	all := []int{0, 1, 7, 8, 9, 15, 16, 17, 4096, 65535, 65536, 65537}
 	for range more {
-		all = append(all, random.IntN(1<<random.IntN(21)+1)%most)
+		all = append(all, random.IntN(1<<random.IntN(21)+1)%limit)
 	}
-	return append(all, most)
+	return append(all, limit)
 }
 
 // TestRawBytesAreTheSame: what goes into a plug-in and comes out of it are bytes, not text. Each is the

@@ -109,7 +109,7 @@ func (p *Permit) TermsDigest(limits manifests.Limits) ([sha256.Size]byte, error)
 		}
 		t.Effective = append(t.Effective, effectiveDecision{d.Permission, d.Requested, effective})
 	}
-	if err := t.permitted(p); err != nil {
+	if err := t.addPermissions(p); err != nil {
 		return [sha256.Size]byte{}, err
 	}
 	text, err := json.Marshal(t)
@@ -119,8 +119,8 @@ func (p *Permit) TermsDigest(limits manifests.Limits) ([sha256.Size]byte, error)
 	return sha256.Sum256(text), nil
 }
 
-// permitted adds the permissions in full. Decisions are texts for people and leave things out.
-func (t *terms) permitted(p *Permit) error {
+// addPermissions adds the permissions in full. Decisions are texts for people and leave things out.
+func (t *terms) addPermissions(p *Permit) error {
 	m, grants := p.manifest, p.grants
 	for _, variable := range p.Environment {
 		t.Environment = append(t.Environment, strconv.Quote(variable))

@@ -26,8 +26,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
-// Script holds the files and the interpreter of a script tool, which it has in place of its own module. It is
-// immutable.
+// Script holds the files and the interpreter of a script tool. It takes the place of a module. It is immutable.
 type Script struct {
 	Interpreter interpreter.Interpreter
 	Arguments   []string         // the interpreter's command line
@@ -305,7 +304,7 @@ func (s *Script) Module() ([]byte, error) {
 	}
 	source, err := s.folder.Read(s.Interpreter)
 	if errors.Is(err, interpreter.ErrNotInstalled) {
-		return nil, errors.New(s.missing())
+		return nil, errors.New(s.missingText())
 	}
 	return source, err
 }
@@ -322,10 +321,10 @@ func (s *Script) Missing() string {
 	if s.folder != "" && s.folder.Has(s.Interpreter) {
 		return ""
 	}
-	return s.missing()
+	return s.missingText()
 }
 
-func (s *Script) missing() string {
+func (s *Script) missingText() string {
 	return fmt.Sprintf("needs the interpreter %s, which is not installed: run \"caisson interpreters install %s\"",
 		s.Interpreter.Name, s.Interpreter.Language)
 }

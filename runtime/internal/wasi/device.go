@@ -116,7 +116,7 @@ type hostDevice struct {
 	body       int64     // bytes of its body that are yet to come
 	begun      bool      // [Devices.Begin] was called
 	refused    *Response // by Begin
-	written    []byte    // the line as far as it is known, then the bytes after it
+	written    []byte    // the known part of the line, then the bytes after it
 	head, rest []byte    // the response that is not yet read
 }
 

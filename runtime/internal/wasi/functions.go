@@ -84,7 +84,7 @@ func (f function) hostFunction(module string) hostfuncs.Function {
 				return err
 			}
 			if system.Starting {
-				if err := system.started(f.name); err != nil {
+				if err := system.startError(f.name); err != nil {
 					return err
 				}
 			}
@@ -152,10 +152,10 @@ const (
 	bufferCost = 1 << 10
 )
 
-// ended adds to the work done since the last check of the deadline. Once that reaches maxPiece, it
+// checkDeadline adds to the work done since the last check of the deadline. Once that reaches maxPiece, it
 // checks the deadline and fails if it has passed. Most guests read and write only a few lines,
 // which costs less than a check.
-func (c *call) ended(work int) error {
+func (c *call) checkDeadline(work int) error {
 	c.system.done += work
 	if c.system.done < maxPiece {
 		return nil
@@ -185,7 +185,7 @@ func (c *call) vectors(
 		return 0, EFAULT, nil
 	}
 	for i := range int(count) {
-		if err := c.ended(bufferCost); err != nil {
+		if err := c.checkDeadline(bufferCost); err != nil {
 			return total, Success, err
 		}
 		offset := binary.LittleEndian.Uint32(array[i*8:])
@@ -203,7 +203,7 @@ func (c *call) vectors(
 			if isFile {
 				work = maxPiece
 			}
-			if err := c.ended(work); err != nil {
+			if err := c.checkDeadline(work); err != nil {
 				return total, Success, err
 			}
 			n, errno, err := do(piece)

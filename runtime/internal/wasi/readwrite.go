@@ -68,7 +68,7 @@ func fill(n int, err error) (int, Errno, error) {
 }
 
 func pread(c *call) (Errno, error) {
-	file, offset, errno := c.positioned()
+	file, offset, errno := c.positionedFile()
 	if errno != Success {
 		return errno, nil
 	}
@@ -80,8 +80,8 @@ func pread(c *call) (Errno, error) {
 	return c.finish(c.u32(4), total, errno, err)
 }
 
-// positioned returns the file and the offset that fd_pread and fd_pwrite name.
-func (c *call) positioned() (*files.File, int64, Errno) {
+// positionedFile returns the file and the offset that fd_pread and fd_pwrite name.
+func (c *call) positionedFile() (*files.File, int64, Errno) {
 	file, errno := c.system.file(c.u32(0))
 	if errno != Success {
 		return nil, 0, errno
@@ -126,7 +126,7 @@ func writeDescriptor(c *call) (Errno, error) {
 }
 
 func pwrite(c *call) (Errno, error) {
-	file, offset, errno := c.positioned()
+	file, offset, errno := c.positionedFile()
 	if errno != Success {
 		return errno, nil
 	}

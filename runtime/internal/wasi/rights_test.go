@@ -68,8 +68,8 @@ func TestDirectoriesOpenAgainWithTheirRights(t *testing.T) {
 	}
 }
 
-// TestRightsSayHowAFileIsOpen: C libraries take the access mode from them (fcntl, F_GETFL): the
-// rights to read and to list a directory stand for reading.
+// TestRightsSayHowAFileIsOpen: C libraries take the access mode from the rights (fcntl, F_GETFL): those to read and to
+// list a directory mean reading.
 func TestRightsSayHowAFileIsOpen(t *testing.T) {
 	s := &System{Now: time.Now, Stdout: &Output{}, Stderr: &Output{}}
 	dir := withProject(t, s, manifests.AccessReadWrite)

@@ -31,8 +31,8 @@ func (e *StartError) Error() string {
 var neverAtStart = map[string]bool{"poll_oneoff": true, "proc_exit": true, "proc_raise": true, "sock_open": true,
 	"sock_getaddrinfo": true}
 
-// started returns the error that ends a starting program after a function, or nil.
-func (s *System) started(function string) error {
+// startError returns the error that ends a starting program after a function, or nil.
+func (s *System) startError(function string) error {
 	if s.Files != nil && s.Files.Needs() != "" {
 		return &StartError{Function: function, Path: s.Files.Needs()}
 	}
@@ -83,7 +83,7 @@ func (s *System) Resume(start *Start) {
 	own := append([]*descriptor(nil), s.descriptors...)
 	s.descriptors = s.descriptors[:0]
 	for number, before := range start.descriptors {
-		d := s.resumed(before, own)
+		d := s.resumeDescriptor(before, own)
 		if start.listed == number && start.listing != nil {
 			s.listed, s.listing = d, start.listing
 		}
@@ -91,9 +91,9 @@ func (s *System) Resume(start *Start) {
 	}
 }
 
-// resumed returns the descriptor of this call that belongs to one of the start. Own are the
+// resumeDescriptor returns the descriptor of this call that belongs to one of the start. Own are the
 // descriptors that the call begins with.
-func (s *System) resumed(d *descriptor, own []*descriptor) *descriptor {
+func (s *System) resumeDescriptor(d *descriptor, own []*descriptor) *descriptor {
 	switch {
 	case d == nil:
 		return nil

@@ -206,9 +206,9 @@ func noted(view *files.View) ([]tool.HostCall, []tool.Denial, int64) {
 	return calls, view.Journal.Denials(), view.Journal.Count()
 }
 
-// TestStartsAnswerAsCalls makes random WASI calls: as many as a start allows in a start, and the others
-// in a call that resumes it. Each answer, byte for byte, and all that the record shows of it, is what
-// it is in a call that makes all of them itself.
+// TestStartsAnswerAsCalls makes random WASI calls: as many as a start allows in a start, and the rest in a call that
+// resumes it. Each answer, byte for byte, and the whole record of it, are the same as in a call that makes all of them
+// itself.
 func TestStartsAnswerAsCalls(t *testing.T) {
 	rounds := testsize.Of(20, 80)
 	inStarts, afterStarts := map[string]int{}, map[string]int{}
@@ -217,7 +217,7 @@ func TestStartsAnswerAsCalls(t *testing.T) {
 			for seed := range rounds {
 				random := rand.New(rand.NewPCG(uint64(seed), uint64(len(name))))
 				all := deeds(random, 4+random.IntN(40))
-				start, alone := newGuest(t, l.starting(t)), newGuest(t, l.system(t))
+				start, whole := newGuest(t, l.starting(t)), newGuest(t, l.system(t))
 				begun, ended := 0, len(all)/2+1
 				for ; begun < ended; begun++ {
 					errno, memory, err := start.done(all[begun])
@@ -234,7 +234,7 @@ func TestStartsAnswerAsCalls(t *testing.T) {
 						break
 					}
 					inStarts[all[begun].function]++
-					wantErrno, want, err := alone.done(all[begun])
+					wantErrno, want, err := whole.done(all[begun])
 					require.NoError(t, err)
 					require.Equal(t, wantErrno, errno, "%d: %+v", seed, all[:begun+1])
 					require.Equal(t, want, memory, "%d: %+v", seed, all[:begun+1])
@@ -385,7 +385,7 @@ func TestCallThatIsNotResumedBeginsAnew(t *testing.T) {
 					break
 				}
 			}
-			if start.system.started("") != nil {
+			if start.system.startError("") != nil {
 				continue // the state of such a start is never resumed
 			}
 			call, unstarted := newGuest(t, l.system(t)), newGuest(t, l.system(t))

@@ -164,12 +164,12 @@ func (w *Watchdog) check(g *Guest, now time.Time) bool {
 	case !engine.MeasuresThreads || g.Function() != "":
 		return g.looks >= mostLooks
 	}
-	return g.runs(g.Thread(), engine.ThreadTime) >= mostTime
+	return g.ownTime(g.Thread(), engine.ThreadTime) >= mostTime
 }
 
-// runs returns how long the guest's own code has used a processor since the first look at which it was
+// ownTime returns how long the guest's own code has used a processor since the first look at which it was
 // overdue on this thread.
-func (g *Guest) runs(thread int32, timeOf func(thread int32) (time.Duration, bool)) time.Duration {
+func (g *Guest) ownTime(thread int32, timeOf func(thread int32) (time.Duration, bool)) time.Duration {
 	if thread == 0 {
 		g.thread = 0
 		return 0
