@@ -19,8 +19,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestAttackConfusedDeputy: a tool without a network has another one send its requests. That
-// works where a grant lets it, which is what the grant says; and not otherwise.
+// TestAttackConfusedDeputy: a tool without a network has another one send its requests. That works only where a grant
+// allows it, which is the purpose of the grant.
 func TestAttackConfusedDeputy(t *testing.T) {
 	var arrived atomic.Int32
 	grant := serve(t, func(w http.ResponseWriter, r *http.Request) { arrived.Add(1) })
@@ -42,18 +42,18 @@ func TestAttackConfusedDeputy(t *testing.T) {
 	} {
 		h.load(t, named(t, "outsider", callprobe, outsider.asks), outsider.grants)
 		outcome := h.mustCall(t, "outsider", steps(request))
-		assert.NotNil(t, decode[came](t, results(t, outcome)[0]).Failure.Denial, name)
+		assert.NotNil(t, decode[callReply](t, results(t, outcome)[0]).Failure.Denial, name)
 		assert.Zero(t, arrived.Load(), name)
 	}
 	h.load(t, named(t, "outsider", callprobe, "permissions: {tools: [fetch]}"), calling("fetch"))
 	outcome := h.mustCall(t, "outsider", steps(request))
-	assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
+	assert.True(t, decode[callReply](t, results(t, outcome)[0]).Success)
 	assert.EqualValues(t, 1, arrived.Load(), "control: the request arrives")
 
 	// The deputy does for no caller anything that it may not do itself.
 	elsewhere := strings.ReplaceAll(request, "api.example.com", "internal.example")
 	outcome = h.mustCall(t, "outsider", steps(elsewhere))
-	assert.Len(t, decode[came](t, results(t, outcome)[0]).Denials, 1)
+	assert.Len(t, decode[callReply](t, results(t, outcome)[0]).Denials, 1)
 	assert.Empty(t, outcome.Denials, "the receipt is the other tool's")
 }
 
@@ -93,7 +93,7 @@ func TestAttackOtherSpellings(t *testing.T) {
 		made.Host = host
 		outcome, err := h.tools["outer"].Invoke(t.Context(), made)
 		require.NoError(t, err)
-		denial := decode[came](t, results(t, outcome)[0]).Failure.Denial
+		denial := decode[callReply](t, results(t, outcome)[0]).Failure.Denial
 		require.NotNil(t, denial, "%q", name)
 		assert.LessOrEqual(t, len(denial.Value), 200)
 		for _, shown := range []string{denial.Value, outcome.HostCalls[0].Target, denial.Rule, string(denial.Allow.Grant) + string(denial.Allow.Manifest)} {
@@ -118,9 +118,9 @@ func TestAttackAlias(t *testing.T) {
 	h.tools["find"], h.tools["remove"] = h.tools["search"], h.tools["search"] // the host knows them as one tool
 	outcome := h.mustCall(t, "outer", steps(asks("find"), asks("remove"), asks("search")))
 	done := results(t, outcome)
-	assert.NotNil(t, decode[came](t, done[0]).Failure.Denial)
-	assert.NotNil(t, decode[came](t, done[1]).Failure.Denial)
-	assert.True(t, decode[came](t, done[2]).Success, "control")
+	assert.NotNil(t, decode[callReply](t, done[0]).Failure.Denial)
+	assert.NotNil(t, decode[callReply](t, done[1]).Failure.Denial)
+	assert.True(t, decode[callReply](t, done[2]).Success, "control")
 	assert.Len(t, h.records, 1)
 }
 
@@ -369,7 +369,7 @@ func TestSecretOfACalleeStaysWithTheHost(t *testing.T) {
 					return tool.Outcome{Result: record.Result, Denials: record.Denials}, nil
 				})
 				outcome := h.mustCall(t, "outer", steps(`{"do":"raw","text":"{\"name\":\"courier\",\"arguments\":{}}"}`))
-				h.records[0].Function.Arguments = "" // what the courier wrote
+				h.records[0].Function.Arguments = "" // the courier's text
 				stored := encode(t, h.records[0])
 				seen := encode(t, outcome)
 				masked := has || name == "echoed by a server"

@@ -23,8 +23,8 @@ import (
 // docs/attacks.md lists all; their controls are in
 // internal/engine/attack_files_control_test.go.
 
-// readOnlyAttacks are the escapes, and every combination of flags and rights on what is
-// inside, with all that can then be tried on a descriptor.
+// readOnlyAttacks are the escapes, and every combination of flags and rights on files inside, with all operations that
+// can then be tried on a descriptor.
 func readOnlyAttacks(t *testing.T, s scene) map[string][]step {
 	attacks := escapes(s)
 	add := func(name string, steps ...step) { attacks["inside: "+name] = steps }

@@ -74,7 +74,7 @@ func TestAttackHammer(t *testing.T) {
 // inside returns the number of running calls.
 func inside(g *gate) int { return int(g.running.Load()) }
 
-// TestBusy: one call more than may run is told so at once, and there is room again later.
+// TestBusy: one call more than may run is refused at once, and a later one runs.
 func TestBusy(t *testing.T) {
 	r := newRuntime(t, Options{Running: 1})
 	guest := load(t, r, manifest(t, probe, "limits: {timeout: 1500ms}"), manifests.Grants{})

@@ -66,7 +66,7 @@ const (
 	lateRemovals = 100 // of each caller
 )
 
-// lateWorld is what the guests of the rows meet.
+// lateWorld holds the grants and the memory contents of the rows' guests.
 type lateWorld struct {
 	grants manifests.Grants
 	texts  string
@@ -190,8 +190,8 @@ func (w *lateWorld) rows() map[string]lateRow {
 	return rows
 }
 
-// removals take away names of a directory that holds more than it may, one after the other, and
-// each time try to add another.
+// removals returns calls that remove entries of a directory that holds more than it may, one after the other, and each
+// time try to add another.
 func (w *lateWorld) removals(caller int) []hostCall {
 	var calls []hostCall
 	for i := range lateRemovals {
@@ -221,7 +221,7 @@ func newLateWorld(t *testing.T) *lateWorld {
 	require.NoError(t, os.WriteFile(filepath.Join(data, "other"), nil, 0o600))
 	require.NoError(t, os.Symlink("large", filepath.Join(data, "symlink")))
 	body := []byte(strings.Repeat(`%25\\u0026%2541AAAA`, 5<<20/19))
-	// Without TLS: what its server does to begin a connection would keep this process busy.
+	// Without TLS: the server's handshakes would keep this process busy.
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(body) }))
 	t.Cleanup(server.Close)
 	w.grants = manifests.Grants{
@@ -309,7 +309,7 @@ func lateSegment(at int, contents string) string {
 	return "\x00\x41" + signed(at) + "\x0b" + vector(contents)
 }
 
-// lateName is what rows call a function.
+// lateName returns a function's name in the rows.
 func lateName(f hostfuncs.Function) string {
 	if f.Module == wasi.ModuleName {
 		return f.Name
@@ -326,7 +326,7 @@ func lateTypes(types []hostfuncs.ValueType) string {
 	return text.String()
 }
 
-// lateHost answers calls of tools with long results, and hears what guests say.
+// lateHost answers calls of tools with long results, and records emissions.
 type lateHost struct{ listener }
 
 func (*lateHost) Call(context.Context, tool.Call) (tool.Record, error) {

@@ -78,7 +78,7 @@ func TestLongOutputControl(t *testing.T) {
 	}
 }
 
-// together has so many callers make a call at once, and returns how late the last one was.
+// together has some callers make a call at once, and returns how late the last one was.
 func together(t *testing.T, guest *Tool, arguments string, callers int) (outcomes []tool.Outcome, late time.Duration) {
 	t.Helper()
 	outcomes = make([]tool.Outcome, callers)

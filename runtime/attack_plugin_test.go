@@ -127,8 +127,8 @@ func TestDetectedPluginsHaveNoCommandLine(t *testing.T) {
 	}
 }
 
-// TestPluginsGetFunctionsAlone: of the kernel, they cannot import the memory, its globals or what only the
-// host calls; nor what only the kernel imports.
+// TestPluginsGetFunctionsAlone: plug-ins cannot import the kernel's memory, its globals, its functions for the host, or
+// the host's functions for the kernel.
 func TestPluginsGetFunctionsAlone(t *testing.T) {
 	const function, memory, global, constant = "\x00\x00", "\x02\x00\x01", "\x03\x7f\x01", "\x03\x7f\x00"
 	for _, c := range []struct{ from, name, kind, want string }{
@@ -200,9 +200,9 @@ func TestFunctionsWithoutANameAreNoTools(t *testing.T) {
 	assert.NotContains(t, err.Error(), `""`)
 }
 
-// TestAttackConfigurationOfAnotherTool: two manifests of one module, whose start reads the configuration. What is
-// started once for all calls of a tool is not started for another, although their code is shared. The control is
-// that calls get copies of it at all.
+// TestAttackConfigurationOfAnotherTool: two manifests of one module, whose start reads the configuration. A program
+// that is started once for all calls of a tool is not started for another tool, although their code is shared. The
+// control is that calls get copies of it at all.
 func TestAttackConfigurationOfAnotherTool(t *testing.T) {
 	const (
 		env   = "extism:host/env"

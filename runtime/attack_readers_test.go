@@ -26,7 +26,7 @@ func inFunction(name string) int {
 	return strings.Count(string(stacks[:goruntime.Stack(stacks, true)]), name+"(")
 }
 
-// twins loads so many tools of one module.
+// twins loads some tools of one module.
 func twins(t *testing.T, r *Runtime, module string, count int) []*Tool {
 	t.Helper()
 	dir := t.TempDir()

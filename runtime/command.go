@@ -20,7 +20,7 @@ import (
 // startFunction is the export that is the entry point of a WASI command.
 const startFunction = "_start"
 
-// unusableError is an [ErrModule] whose text leaves out what its cause repeats.
+// unusableError is an [ErrModule] whose text does not repeat its cause.
 type unusableError struct {
 	library string // that is at fault; empty for the module itself, or several
 	problem string
@@ -28,7 +28,7 @@ type unusableError struct {
 	cause   error  // may be nil
 }
 
-// Error returns the problem and what to do about it.
+// Error returns the problem and the fix.
 func (e *unusableError) Error() string {
 	if e.fix == "" {
 		return e.problem

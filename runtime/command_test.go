@@ -129,8 +129,8 @@ func TestModulesAreCheckedBeforeTheyAreCompiled(t *testing.T) {
 	require.ErrorIs(t, err, wasm.ErrLimit)
 }
 
-// TestEveryManifestOfAModuleIsChecked: two tools may have one module, and only one of them what it
-// imports.
+// TestEveryManifestOfAModuleIsChecked: two tools may have one module, and only one of them may request the permission
+// for its imports.
 func TestEveryManifestOfAModuleIsChecked(t *testing.T) {
 	r := newRuntime(t, Options{})
 	asks := importing(t, "caisson:net@1", "request", 4, 0x7e, wantsNetwork)
@@ -142,7 +142,7 @@ func TestEveryManifestOfAModuleIsChecked(t *testing.T) {
 	}
 }
 
-// TestAdviceIsForTheToolchain: what to do depends on what built the module.
+// TestAdviceIsForTheToolchain: the fix depends on the compiler of the module.
 func TestAdviceIsForTheToolchain(t *testing.T) {
 	rust, cpp, clang, golang := []string{"language Rust", "processed-by rustc"}, []string{"language C_plus_plus_14", "processed-by Debian clang"},
 		[]string{"processed-by clang_21.1.4-wasi-sdk"}, []string{"language Go", "processed-by Go cmd/compile"}
@@ -194,8 +194,8 @@ func TestAdviceIsForTheToolchain(t *testing.T) {
 	assert.Contains(t, fix, "without the step that makes a component")
 }
 
-// TestAdviceForProposals: a module that needs what this runtime does not have is refused with the feature's name and
-// how to build it without.
+// TestAdviceForProposals: a module that needs a feature that this runtime does not have is refused with the feature's
+// name and the way to build it without.
 func TestAdviceForProposals(t *testing.T) {
 	head := magic + section(1, "\x01\x60\x00\x00")
 	withMemory := func(memory string) string { return head + section(5, memory) }

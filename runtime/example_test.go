@@ -54,7 +54,7 @@ func ExampleRuntime_Load() {
 	// Output: 42 <nil>
 }
 
-// Decisions say what became of each permission that a manifest asks for.
+// Decisions returns the decision about each permission that a manifest requests.
 func ExampleTool_Decisions() {
 	ctx := context.Background()
 	rt, err := runtime.New(ctx, runtime.Options{})

@@ -30,8 +30,8 @@ func TestFailuresHoldTheToolsLastWords(t *testing.T) {
 	assert.Equal(t, "the tool exited with code 3", outcome.Result.Error)
 }
 
-// TestPrivateLastWords: what a program writes to standard error stays out of the failure that a
-// model reads, and still decides what the failure was.
+// TestPrivateLastWords: a private standard error is not in the failure that a model reads, and still decides the
+// failure's kind.
 func TestPrivateLastWords(t *testing.T) {
 	private := manifest(t, "internal/guests/failing/failing.wasm", "module: {path: guest.wasm, stderr: private}")
 	guest := load(t, newRuntime(t, Options{}), private, manifests.Grants{})
@@ -116,8 +116,7 @@ func TestDenialsOfAResumedProgramAreNoNotes(t *testing.T) {
 	}
 }
 
-// TestFailuresHoldWhatWasPrinted: a program whose output is not what its manifest says is heard all the
-// same.
+// TestFailuresHoldWhatWasPrinted: a failed program's output is in the result even if it is not in the manifest's mode.
 func TestFailuresHoldWhatWasPrinted(t *testing.T) {
 	for _, c := range []struct {
 		mode, print, log string

@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// host holds what the guest of one call can request besides WASI. Emissions and questions about its
+// host holds the services that the guest of one call can request in addition to WASI. Emissions and questions about its
 // own call are not listed among the host calls of the record, since they need no permission.
 type host struct {
 	session abi.Session
@@ -43,7 +43,7 @@ func (r *run) prepareHost() {
 	}
 }
 
-// newPermitted returns what the guest can request that needs permissions.
+// newPermitted returns the services for the guest that need permissions.
 func (r *run) newPermitted() *permitted {
 	t := r.tool
 	p := &permitted{
@@ -159,7 +159,7 @@ func (r *run) collect() {
 	a.HostCalls = a.HostCalls[:min(len(a.HostCalls), tool.MaxHostCalls)]
 }
 
-// collectFiles adds what the call did with files.
+// collectFiles adds the call's denials and host calls about files.
 func (r *run) collectFiles() {
 	a := &r.answer
 	if a.Unread { // so a language runtime may have made the requests
@@ -225,8 +225,8 @@ func (r *run) about() abi.About {
 	return about
 }
 
-// speech returns the options of the guest's stream. Like its result, what the guest emits is
-// limited to the tool's output limit and masked.
+// speech returns the options of the guest's stream. Like its result, the guest's emissions are limited to the tool's
+// output limit and masked.
 func (r *run) speech() stream.Options {
 	secrets := r.tool.permit.Secrets
 	options := stream.Options{Bytes: int64(r.tool.limits.Output)}

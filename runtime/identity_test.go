@@ -118,7 +118,7 @@ func TestIdentityIsOfWhatIsPermitted(t *testing.T) {
 	}
 }
 
-// TestIdentityIsTheSameForTheSame: an approval that lasts must not end with what makes no difference.
+// TestIdentityIsTheSameForTheSame: a lasting approval must not end with an irrelevant change.
 func TestIdentityIsTheSameForTheSame(t *testing.T) {
 	options := Options{LookupEnv: withKey}
 	r := newRuntime(t, options)
@@ -188,7 +188,7 @@ type fullTerms struct {
 	Limits   Limits
 }
 
-// full returns what a tool could be asked, granted and denied, all of it anew.
+// full returns new terms with every possible request, grant and denial.
 func full(t *testing.T, dir string) *fullTerms {
 	t.Helper()
 	template, err := modules.ParseArgTemplate("{a}")

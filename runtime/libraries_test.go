@@ -109,8 +109,8 @@ func linkedWith(t testing.TB, main piece, libraries map[string]string, more stri
 	return linkedIn(t, t.TempDir(), main.module(), libraries, more)
 }
 
-// TestLibrariesThatCannotBeUsed: inspecting a tool and preparing it say the same: which file is at fault, and what to
-// do about it. Nothing is compiled.
+// TestLibrariesThatCannotBeUsed: inspecting a tool and preparing it report the same file and the same fix. Nothing is
+// compiled.
 func TestLibrariesThatCannotBeUsed(t *testing.T) {
 	usesLib := through(pieceImport{"lib", "f", nothing})
 	lib := answering("f", nothing)
@@ -283,8 +283,8 @@ func TestMemoryThatAPluginStartsWith(t *testing.T) {
 	}
 }
 
-// TestDigestsCoverLibraries: each file of a linked tool, and the name of each, makes another tool: for pins, for what
-// is granted to a module, and for approvals.
+// TestDigestsCoverLibraries: a change of any file of a linked tool, or of a file's name, makes another tool for pins,
+// for grants to a module, and for approvals.
 func TestDigestsCoverLibraries(t *testing.T) {
 	usesLib := through(pieceImport{"lib", "f", nothing}).module()
 	lib, other := answering("f", nothing).module(), piece{exports: []pieceExport{{name: "f"}, {name: "g"}}}.module()

@@ -89,8 +89,8 @@ func invokedForWords(t *testing.T, loaded *Tool) []string {
 	return words
 }
 
-// quadratic is a WASI command that does nothing, but has a br_table of so many labels that
-// compiling it takes time with the square of their number.
+// quadratic returns a WASI command that does nothing, but has a br_table with enough labels that compiling it takes
+// time with the square of their number.
 func quadratic() string {
 	const labels = 50_001
 	return bare("\x41\x00\x0e" + number(labels-1) + strings.Repeat("\x00", labels)) // i32.const 0, br_table
@@ -144,8 +144,8 @@ const (
 	wantsFiles   = "permissions: {files: [{path: /project}], env: [LANG]}"
 )
 
-// importing is a manifest for a command that imports one function, which takes i32s and returns
-// what the last byte of the type says, and calls nothing.
+// importing returns a manifest for a command that imports one function and calls none. The function takes i32s and
+// returns the given type.
 func importing(t *testing.T, module, function string, params int, result byte, text string) *manifests.Manifest {
 	t.Helper()
 	return named(t, "guest", magic+section(1, "\x02\x60"+vector(strings.Repeat("\x7f", params))+vector(string(rune(result)))+"\x60\x00\x00")+
@@ -161,7 +161,7 @@ func TestEachImportNeedsItsOwnPermission(t *testing.T) {
 		module, function string
 		params           int
 		result           byte
-		text, missing    string // what the manifest does not ask for, or ""
+		text, missing    string // missing is the permission that the manifest does not request, or ""
 	}{
 		{abi.Network, "request", 4, i64, wantsNetwork, ""},
 		{abi.Network, "request", 4, i64, wantsBoth, ""},

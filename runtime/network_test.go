@@ -21,7 +21,7 @@ import (
 
 const netprobe = "internal/guests/netprobe/netprobe.wasm"
 
-// reply is what netprobe prints of one request or question.
+// reply is netprobe's output about one request or question.
 type reply struct {
 	Status    int         `json:"status"`
 	URL       string      `json:"url"`

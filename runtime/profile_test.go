@@ -15,8 +15,8 @@ import (
 
 const strictness = "parameters: {type: object, properties: {strictness: {type: string}, do: {type: string}}}\nbehavior: {profile: \"{strictness}\"}\n"
 
-// TestCallsNameAProfile: an argument narrows what a call may do, and never widens what the operator and the manifest
-// allow.
+// TestCallsNameAProfile: an argument narrows the limits and permissions of a call, and never widens those of the
+// operator and the manifest.
 func TestCallsNameAProfile(t *testing.T) {
 	lenient := manifests.BuiltinProfiles()[2]
 	own := manifests.Profile{Name: "brief", Limits: manifests.Limits{Timeout: 100 * time.Millisecond}}

@@ -36,8 +36,8 @@ const (
 	never unguarded = "there is nothing to resume"
 )
 
-// start is something that a program does before it reads its input. The guest tells what
-// came of it, then a space and its input.
+// start is an action of a program before it reads its input. The guest prints the action's result, then a space and its
+// input.
 type start struct {
 	does      string
 	raw       bool   // only the guest in C does it
@@ -49,7 +49,7 @@ type start struct {
 	log       string
 }
 
-// tells is the output of a guest to which the same text came of each start.
+// tells returns the output of a guest for which each start had the same result.
 func tells(text string) func(who, input string) string {
 	return func(_, input string) string { return text + " " + input }
 }
@@ -85,7 +85,7 @@ var starts = []start{
 	{does: "flags", raw: true, output: tells("flags 4 0")},
 	{does: "close", raw: true, output: func(string, string) string { return "errno 0 errno 8" }},
 	{does: "renumber", raw: true, output: func(string, string) string { return "errno 0 errno 8" }},
-	// What every call is refused.
+	// Calls that always fail.
 	{does: "read-directory", raw: true, output: tells("errno 31")},
 	{does: "pread", raw: true, output: tells("errno 70")},
 	{does: "seek", raw: true, output: tells("errno 70")},
@@ -111,9 +111,9 @@ func eachStart(t *testing.T, test func(t *testing.T, s start, guest *Tool)) {
 	}
 }
 
-// TestStartsOfTenantsNeverMeet: what a program does before it reads its input is either the
-// same for all calls or done anew in each. One tenant's call never gets what another's
-// start read, although the author says that the program may be started once.
+// TestStartsOfTenantsNeverMeet: the work of a program before it reads its input is either the same for all calls or
+// done anew in each. One tenant's call never gets data that another's start read, although the author says that the
+// program may be started once.
 func TestStartsOfTenantsNeverMeet(t *testing.T) {
 	eachStart(t, func(t *testing.T, s start, guest *Tool) {
 		told := map[string]int{}
@@ -167,9 +167,8 @@ func TestToolsOfOneModuleNeverShareAStart(t *testing.T) {
 	}
 }
 
-// TestUnguardedStartsOfTenantsMeet is the control of TestStartsOfTenantsNeverMeet: without
-// the guard, one tenant's call resumes what another's has started, with the harm that is
-// foreseen for it.
+// TestUnguardedStartsOfTenantsMeet is the control of TestStartsOfTenantsNeverMeet: without the guard, one tenant's call
+// resumes a start of another's, with the harm that is foreseen for it.
 func TestUnguardedStartsOfTenantsMeet(t *testing.T) {
 	eachStart(t, func(t *testing.T, s start, guest *Tool) {
 		if s.reason == "" {
@@ -211,10 +210,10 @@ func newUnguardedTool(t *testing.T, guest *Tool) unguardedTool {
 	return unguardedTool{guest, module}
 }
 
-// written is what a call wrote.
+// written is the output of a call.
 type written struct{ output, log string }
 
-// told is what the output says before the tenant's input.
+// told returns the part of the output before the tenant's input.
 func (w written) told(t *testing.T, who string) string {
 	t.Helper()
 	text, ok := strings.CutSuffix(w.output, " "+inputOf(who))
@@ -222,8 +221,8 @@ func (w written) told(t *testing.T, who string) string {
 	return text
 }
 
-// system is what a tenant's call sees. It is the same each time, with clocks and random
-// bytes that belong to the tenant, so that a program comes to the same in two starts.
+// system returns the WASI system of a tenant's call. It is the same each time, with clocks and random bytes that belong
+// to the tenant, so that a program has the same result in two starts.
 func (u unguardedTool) system(t *testing.T, who string) *wasi.System {
 	t.Helper()
 	r := u.guest.newRun(invocationOf(t, who))
@@ -310,7 +309,7 @@ func TestStartsSeeNothingOfACall(t *testing.T) {
 // before the function that is resumed has begun. No call can resume it, and the input that it read belongs to one
 // tenant.
 func TestInputReadByStartSectionIsReadInEachCall(t *testing.T) {
-	const begins = len(`{"who":"a`) // what the start section reads
+	const begins = len(`{"who":"a`) // the length that the start section reads
 	section := func(read, rest string) string { return "section " + read + " " + rest }
 	guest := loadEarly(t, newRuntime(t, Options{}), languages["C"], start{does: "input-section"})
 	for n := range 8 {
@@ -327,7 +326,7 @@ func TestInputReadByStartSectionIsReadInEachCall(t *testing.T) {
 		}
 	}
 
-	// The control: without the guard the call has what another tenant's input begins with.
+	// The control: without the guard the call has the beginning of another tenant's input.
 	u := newUnguardedTool(t, guest)
 	started, err := u.start(t, "ann")
 	require.NoError(t, err)
@@ -338,10 +337,10 @@ func TestInputReadByStartSectionIsReadInEachCall(t *testing.T) {
 // tenants have names of different lengths, so that a size tells them apart.
 var tenants = []string{"ann", "bert", "carla", "dieter"}
 
-// changed is when a tenant's directory was changed.
+// changed returns the time of a tenant's last change of its directory.
 func changed(who string) time.Time { return time.Unix(1_700_000_000+int64(len(who)), 0) }
 
-// inputOf is what the guest reads in a tenant's call.
+// inputOf returns the guest's input in a tenant's call.
 func inputOf(who string) string { return fmt.Sprintf(`{"who":%q}`, who) }
 
 func invocationOf(t *testing.T, who string) tool.Invocation {

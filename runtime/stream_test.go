@@ -76,10 +76,10 @@ func mustListen(t testing.TB, loaded *Tool, w *listener, arguments string) tool.
 
 func says(text string) string { return `{"do":"text","text":` + quoted(text) + `}` }
 
-// makes is a step that makes an emission by its request.
+// makes returns a step that makes an emission with this request.
 func makes(request string) string { return `{"do":"raw","text":` + quoted(request) + `}` }
 
-// floods is a step that makes an emission so many times.
+// floods returns a step that makes an emission count times.
 func floods(request string, count int) string {
 	return fmt.Sprintf(`{"do":"flood","count":%d,"text":%s}`, count, quoted(request))
 }
@@ -120,8 +120,8 @@ func TestGuestSpeaks(t *testing.T) {
 	}
 }
 
-// speaking is a command that makes an emission so many times, and after each runs a loop for as
-// many rounds as the status and the length of the response say.
+// speaking returns a command that makes an emission count times, and after each runs a loop for as many rounds as the
+// sum of the status and the length of the response.
 func speaking(request string, count int) string {
 	// local 0 = status + length + 1; loop: local 0 -= 1; br_if 0
 	then := "\x22\x01\x42\x20\x88\xa7\x20\x01\xa7\x6a\x41\x01\x6a\x21\x00\x03\x40\x20\x00\x41\x01\x6b\x22\x00\x0d\x00\x0b"
@@ -255,7 +255,7 @@ func TestAttackEndlessSpeechIsEnded(t *testing.T) {
 	assert.Len(t, w.said, 5, "control: else it is")
 }
 
-// TestAttackForgedEmission: what a call says is its own, whatever it says.
+// TestAttackForgedEmission: an emission belongs to the call that makes it, whatever its content.
 func TestAttackForgedEmission(t *testing.T) {
 	r := newRuntime(t, Options{})
 	loaded := speaker(t, r, "")

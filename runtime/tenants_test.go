@@ -54,7 +54,7 @@ func (one *tenant) call(t testing.TB) (seen string, outcome tool.Outcome, err er
 	return asJSON(t, outcome), outcome, err
 }
 
-// foreign returns what one call shows of another tenant's, or "".
+// foreign describes data of another tenant that one call shows, or returns "".
 func (one *tenant) foreign(seen string, all []*tenant) string {
 	for _, other := range all {
 		if other != one && strings.Contains(seen, other.name) {

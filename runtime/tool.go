@@ -28,7 +28,7 @@ type Tool struct {
 	limits   Limits
 	asks     string            // why calls must be approved; empty if they need no approval
 	named    []string          // a command line without arguments
-	terms    [sha256.Size]byte // the digest of the terms, which with the module decide what calls can do
+	terms    [sha256.Size]byte // the digest of the terms, which with the module decide the abilities of calls
 
 	script      *script.Script   // nil for a module, and if broken
 	broken      error            // why the script could not be read when the tool was loaded
@@ -82,7 +82,7 @@ func (t *Tool) Writable(values map[string]string) []string {
 	return dirs
 }
 
-// Unavailable returns why the tool cannot be called, or "" if it can.
+// Unavailable returns the reason why the tool cannot be called, or "" if it can be.
 func (t *Tool) Unavailable() string {
 	if t.isCondemned() {
 		return condemned
@@ -108,7 +108,7 @@ func (t *Tool) Unavailable() string {
 	return "needs " + strings.Join(missing, ", ")
 }
 
-// inWords names what a manifest requires: "the setting A or B", "a granted directory at /data".
+// inWords names a requirement of a manifest: "the setting A or B", "a granted directory at /data".
 func inWords(alternatives []string) string {
 	var settings, words []string
 	for _, alternative := range alternatives {

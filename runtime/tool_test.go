@@ -170,7 +170,7 @@ func TestResultSchema(t *testing.T) {
 func TestPinIsCheckedBeforeAnythingElse(t *testing.T) {
 	r := newRuntime(t, Options{})
 	dir := t.TempDir()
-	// Not a module at all: only a check of the pin can be what refuses it.
+	// Not a module at all: only a check of the pin can refuse it with ErrDigest.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "guest.wasm"), []byte("no module"), 0o600))
 	pinned := manifestIn(t, dir, "guest", "module: {path: guest.wasm, sha256: "+strings.Repeat("ab", 32)+"}")
 	guest := load(t, r, pinned, manifests.Grants{})

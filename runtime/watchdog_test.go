@@ -56,7 +56,7 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-// newStuck makes one in which so many guests do not return at once.
+// newStuck returns one in which the first count guests do not return at once.
 func newStuck(t *testing.T, options Options, count int) *stuck {
 	t.Helper()
 	s := &stuck{log: &safeBuffer{}}
@@ -303,7 +303,7 @@ func (s *stuck) closeTwice(t *testing.T) <-chan error {
 	return closed
 }
 
-// soon is what comes from a channel in time.
+// soon receives from a channel, and fails the test if nothing comes in time.
 func soon[T any](t *testing.T, from <-chan T) (value T) {
 	t.Helper()
 	select {
@@ -342,7 +342,7 @@ func TestCloseTwiceWaitsForACall(t *testing.T) {
 	assert.Empty(t, s.found())
 }
 
-// TestCloseTwiceWithARunaway: all who wait are told that a guest cannot be stopped, once it is known.
+// TestCloseTwiceWithARunaway: all calls of Close return an error once it is known that a guest cannot be stopped.
 func TestCloseTwiceWithARunaway(t *testing.T) {
 	s := newStuck(t, Options{}, 1)
 	guest := s.guest(t, "300ms")
@@ -357,7 +357,7 @@ func TestCloseTwiceWithARunaway(t *testing.T) {
 	require.Eventually(t, func() bool { return s.Close(t.Context()) == nil }, 5*time.Second, 10*time.Millisecond)
 }
 
-// events notes what a last resort is told.
+// events records the calls of a last resort.
 type events struct {
 	mu    sync.Mutex
 	armed []time.Time
@@ -377,7 +377,7 @@ func (e *events) Disarm() {
 	e.off++
 }
 
-// eventually waits for what a condition says of the events.
+// eventually waits until a condition about the events is true.
 func (e *events) eventually(t *testing.T, condition func() bool, why string) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -78,7 +78,7 @@ func TestAllOfAManifestIsTranslated(t *testing.T) {
 	assert.Len(t, done.Notes, 3, "%v: both directories, and what http_bytes limits", done.Notes)
 }
 
-// TestEachFunctionIsATool: but for those of the language's runtime.
+// TestEachFunctionIsATool: each function is a tool, except those of the language's runtime.
 func TestEachFunctionIsATool(t *testing.T) {
 	for module, want := range map[string][]string{
 		"read_write.wasm":       {"plugin_try_read", "plugin_try_write"},

@@ -24,7 +24,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// The sessions of calls are made of what the packages that do the work have.
+// The types with which the runtime fills a session.
 var (
 	_ Requester = (*network.Session)(nil)
 	_ Checker   = (*secrets.Set)(nil)
@@ -392,7 +392,7 @@ func TestLongBodiesTakeTurns(t *testing.T) {
 	assert.Equal(t, bytes.Repeat([]byte("x"), copied+1), long)
 }
 
-// lasting is a context that says so many times that it has not ended.
+// lasting is a context that has not ended for the first looks calls of Err.
 type lasting struct {
 	context.Context
 	looks int

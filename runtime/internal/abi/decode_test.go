@@ -133,8 +133,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzCalls makes any calls with any parameters on a small memory: none may panic or end the
-// guest, and what each returns must be there to read.
+// FuzzCalls makes any calls with any parameters on a small memory: none may panic or end the guest, and the response of
+// each must be readable.
 func FuzzCalls(f *testing.F) {
 	text := []byte(valid[request] + valid[exists] + valid[receive] + valid[toolCall] + valid[emit] + valid[get])
 	f.Add(text, []byte{})

@@ -230,7 +230,7 @@ var valid = map[string]string{
 	get:      `{}`,
 }
 
-// BenchmarkCall is what the protocol adds to a call, reading the response included.
+// BenchmarkCall measures the cost that the protocol adds to a call, including reading the response.
 func BenchmarkCall(b *testing.B) {
 	const body = 64 << 10
 	session := &Session{

@@ -8,7 +8,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 )
 
-// Response is what a function answers to a caller that has no linear memory to read it into.
+// Response is the answer of a function to a caller that has no linear memory to read it into.
 type Response struct {
 	Status uint32 // of ABI.md, "Calling"
 	Head   []byte // followed by

@@ -21,7 +21,7 @@ const (
 	Context = "caisson:context@1"
 )
 
-// Session holds what one call's guest can request from the host. Each call needs its own, passed to
+// Session holds the services that one call's guest can request. Each call needs its own, passed to
 // the guest's host functions with [With]. Functions whose field is nil return the status
 // unavailable; the zero value offers nothing.
 //
@@ -31,7 +31,7 @@ type Session struct {
 	Secrets Checker
 	Tools   Caller
 	Stream  Speaker
-	// About returns what the guest may know about its call. It is called at most once.
+	// About returns the data that the guest may have about its call. It is called at most once.
 	About func() About
 	// MaxBody is the maximum size of a request's body. Zero or less means 8 MiB.
 	MaxBody manifests.Bytes
@@ -70,7 +70,7 @@ type Caller interface {
 	Call(ctx context.Context, name, arguments string) (tool.Record, error)
 }
 
-// Speaker shows what the guest emits before its call has ended. Outside tests it is a
+// Speaker shows the guest's emissions before its call has ended. Outside tests it is a
 // [stream.Session], whose errors it returns.
 type Speaker interface {
 	// Admit charges a request of this many bytes to the call's limit, before the request is read.
@@ -127,8 +127,8 @@ type StartError struct{ Function string } // such as "caisson:net@1.request"
 
 func (e *StartError) Error() string { return "it calls " + e.Function + " before it reads its input" }
 
-// About is what a guest may know about its call. The caller must leave out everything that the
-// guest's tool has not been granted.
+// About is the data that a guest may have about its call. The caller must leave out everything that the guest's tool
+// has not been granted.
 type About struct {
 	CallID  string
 	Tool    string // the registered name
@@ -154,7 +154,7 @@ type wireAbout struct {
 	Request tool.Request      `json:"request,omitzero"`
 }
 
-// contextGet returns what the guest may know about its call. It encodes the response once per call.
+// contextGet returns the session's About. It encodes the response once per call.
 func contextGet(c *call) (answer, error) {
 	if err := c.request(nil); err != nil {
 		return answer{}, err

@@ -70,7 +70,7 @@ func TestArgumentsKeepTheirText(t *testing.T) {
 	}
 }
 
-// TestSizesOfCalls: name and arguments share what any request may have.
+// TestSizesOfCalls: name and arguments together have the limit of any request.
 func TestSizesOfCalls(t *testing.T) {
 	long := func(bytes int) string {
 		return calling(`{"a":"` + strings.Repeat("x", bytes-len(calling(`{"a":""}`))) + `"}`)
@@ -147,7 +147,7 @@ func FuzzCallRequest(f *testing.F) {
 	})
 }
 
-// TestRecordIsTheOneThatIsStored: its members are those that a record writes of itself.
+// TestRecordIsTheOneThatIsStored: its members are those of a record's own JSON.
 func TestRecordIsTheOneThatIsStored(t *testing.T) {
 	fuel := int64(5)
 	full := tool.Record{

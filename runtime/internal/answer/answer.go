@@ -34,7 +34,7 @@ type Answer struct {
 	Plugin         *extism.Session // of a call of an Extism plug-in; else nil
 	Returned       uint64          // by the plug-in's function: an int64
 	Fuel           int64           // the guest's fuel limit; zero if there is none
-	CallersFuel    bool            // Fuel is what the caller had left
+	CallersFuel    bool            // Fuel is the caller's remaining fuel
 	Secrets        *secrets.Set    // to mask; nil for a guest without host functions, which has met none
 	Usage          tool.Usage
 	Denials        []tool.Denial
@@ -72,7 +72,7 @@ func isOver(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && !time.Now().Before(at)
 }
 
-// Fail returns the outcome of a call that failed for a reason of the host's.
+// Fail returns the outcome of a call that failed for a reason of the host.
 func (a *Answer) Fail(kind tool.Kind, message string, cause error) (tool.Outcome, error) {
 	return a.outcome(tool.Result{Error: message, Kind: kind}),
 		&tool.Error{Op: "invoke", Tool: a.Tool, Kind: kind, Message: message, Err: cause}

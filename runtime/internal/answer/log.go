@@ -57,8 +57,7 @@ func (a *Answer) mask(ctx context.Context, ended error) error {
 	return ended
 }
 
-// guestLog is what a guest wrote to standard error, with secrets masked: all of it, or its beginning
-// and its end.
+// guestLog is the guest's standard error with secrets masked: all of it, or its beginning and its end.
 type guestLog struct {
 	text    []byte
 	end     []byte

@@ -97,7 +97,7 @@ func TestReadResultStopsWithItsContext(t *testing.T) {
 	}
 }
 
-// manyMembers returns a result object with so many members that are data.
+// manyMembers returns a result object with n members that are data.
 func manyMembers(n int) string {
 	var text strings.Builder
 	text.WriteString(`{"success":true`)
@@ -122,7 +122,7 @@ func TestAttackManyParts(t *testing.T) {
 	}
 }
 
-// looked is a context that ends once it was asked so many times whether it has.
+// looked is a context that ends after last calls of Err.
 type looked struct {
 	context.Context
 	count, last int

@@ -18,7 +18,7 @@ import (
 // none.
 type function struct {
 	name, params, results string
-	depends               string // what plug-ins call it through, if it depends on the call
+	depends               string // the function by which plug-ins call it, if it depends on the call
 	run                   func(c *call) (int64, error)
 }
 
@@ -92,7 +92,7 @@ func (c *call) at(offset, length uint64) ([]byte, error) {
 	return bytes, nil
 }
 
-// text returns a copy of what bytes returns, which may have some bytes at most.
+// text is like bytes, but returns a copy, and fails if it has more than limit bytes.
 func (c *call) text(i int, function, what string, limit int) (string, error) {
 	bytes, err := c.bytes(i)
 	if err != nil {
@@ -336,7 +336,7 @@ const logLevel = 2
 
 var levels = []string{"trace", "debug", "info", "warn", "error"}
 
-// log writes a message that is not below the level. What the log does not take is dropped.
+// log writes a message that is not below the level. The log may drop a part of it.
 func log(c *call) (int64, error) {
 	level := uint32(c.stack[0])
 	if c.session.Log == nil || level < logLevel || level >= uint32(len(levels)) {
@@ -358,7 +358,7 @@ func log(c *call) (int64, error) {
 // and the error that the plug-in has set, in 32 bits each.
 const left = "caisson:left"
 
-// finish returns the function that takes what a plug-in has set when it has returned.
+// finish returns the function that takes a plug-in's output and error when it has returned.
 func finish() hostfuncs.Function {
 	return function{left, "i", "", "", takeLeft}.hostFunction()
 }

@@ -1,4 +1,4 @@
-// Package extism lets Extism plug-ins run: what a plug-in imports as extism:host/env.
+// Package extism runs Extism plug-ins: it has the functions that a plug-in imports from extism:host/env.
 //
 // Most of it is the kernel, a small WebAssembly module of our own (kernel/kernel.c) that has one instance for each
 // instance of a plug-in. It holds the blocks of memory through which the two sides exchange bytes, since a plug-in

@@ -22,7 +22,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 )
 
-// said is what a plug-in has said in a call.
+// said is the result of a plug-in's call.
 type said struct {
 	output, failure string
 	code            uint32
@@ -131,8 +131,8 @@ func lengths(random *rand.Rand, more, limit int) []int {
 	return append(all, limit)
 }
 
-// TestRawBytesAreTheSame: what goes into a plug-in and comes out of it are bytes, not text. Each is the
-// same as on go-sdk, in echoes, in functions that change the bytes, and in errors.
+// TestRawBytesAreTheSame: the input and output of a plug-in are bytes, not text. Both are the same as on go-sdk, in
+// echoes, in functions that change the bytes, and in errors.
 func TestRawBytesAreTheSame(t *testing.T) {
 	_, folder, err := guests.CompiledCode()
 	require.NoError(t, err)

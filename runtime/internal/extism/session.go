@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Session holds what one call's plug-in can ask of the host. Each call needs its own, passed to the
-// kernel's host functions with [With]. The zero value has no input, and accepts no output.
+// Session holds the services that one call's plug-in can request. Each call needs its own, passed to the kernel's host
+// functions with [With]. The zero value has no input, and accepts no output.
 //
 // A Session serves one instance, which is single-threaded. It is not safe for concurrent use.
 type Session struct {
@@ -38,7 +38,7 @@ type Session struct {
 
 	variables map[string][]byte
 	taken     int    // bytes of the variables
-	held      []byte // what take copies next
+	held      []byte // the bytes that take copies next
 	status    int    // of the last response
 	headers   [][2]string
 	call      call // the current one; there is one at a time
@@ -88,7 +88,7 @@ func (e *StartError) Error() string { return "it calls " + e.Function + " as it 
 type Error struct {
 	Message string
 	Fault   bool         // it passed an offset that the kernel cannot use
-	NoRoom  bool         // its memory has no room for what the host gives it
+	NoRoom  bool         // its memory has no room for the host's data
 	Denial  *tool.Denial // of a request; nil if it failed otherwise
 }
 

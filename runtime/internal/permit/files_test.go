@@ -12,7 +12,7 @@ import (
 	"github.com/caisson-run/caisson/internal/permission/permissiontest"
 )
 
-// mountUse is what a call does with a mount.
+// mountUse is a use of a mount by a call.
 type mountUse struct {
 	path  string
 	write bool

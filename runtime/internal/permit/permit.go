@@ -126,7 +126,7 @@ func (p *Permit) decideCalls(o Options) (err error) {
 	return nil
 }
 
-// Close frees what the permit holds open.
+// Close closes the permit's connections.
 func (p *Permit) Close() error {
 	if p.Network == nil {
 		return nil

@@ -45,7 +45,7 @@ const Program = "tool"
 
 // The contents of [Folder].
 const (
-	scriptPackages = "packages" // what wheels contain
+	scriptPackages = "packages" // the files of wheels
 	scriptLibrary  = "lib"      // the module "caisson"
 	scriptSample   = "sample.json"
 )
@@ -175,7 +175,7 @@ func (b *bundle) add(name string, size int64, from io.Reader) error {
 	return err
 }
 
-// spareBytes is room in an archive for what follows a long file, for which its buffer would be doubled.
+// spareBytes is room in an archive for the bytes after a long file, for which its buffer would be doubled.
 const spareBytes = 1 << 20
 
 func tooLong(name string) error {
@@ -316,7 +316,7 @@ func (s *Script) Code() engine.Digest {
 	return digest
 }
 
-// Missing says what to do if the interpreter is not installed. It is empty if it is.
+// Missing returns the reason and the fix if the interpreter is not installed, or "".
 func (s *Script) Missing() string {
 	if s.folder != "" && s.folder.Has(s.Interpreter) {
 		return ""

@@ -32,7 +32,7 @@ type Devices struct {
 	host hostDevice // one for all descriptors, so that a guest cannot make the host keep a request for each
 }
 
-// Response is what a host function answers: a status, and head followed by body.
+// Response is the answer of a host function: a status, and head followed by body.
 type Response struct {
 	Status     uint32
 	Head, Body []byte

@@ -217,7 +217,7 @@ func must(errno Errno, err error) Errno {
 	return errno
 }
 
-// TestDevicesEndTheStart: what a script reads or writes before its input would be the same for all calls.
+// TestDevicesEndTheStart: data that a script reads or writes before its input would be the same for all calls.
 func TestDevicesEndTheStart(t *testing.T) {
 	for _, path := range []string{"host", "random", "result"} {
 		g, _ := withDevices(t, &System{})

@@ -98,8 +98,7 @@ func TestRightsSayHowAFileIsOpen(t *testing.T) {
 	}
 }
 
-// TestRightsWhileAProgramStarts: what a program learns as it starts must hold in the calls that
-// resume it.
+// TestRightsWhileAProgramStarts: the rights that a program reads as it starts must hold in the calls that resume it.
 func TestRightsWhileAProgramStarts(t *testing.T) {
 	s := &System{Now: time.Now, Stdout: &Output{}, Stderr: &Output{}}
 	withProject(t, s, manifests.AccessRead)

@@ -123,8 +123,8 @@ type OutputError struct{ Limit int64 }
 
 func (e *OutputError) Error() string { return fmt.Sprintf("more than %d bytes of output", e.Limit) }
 
-// Output collects what a guest writes, up to a limit in bytes. Beyond the limit, a strict output
-// ends the guest with an [*OutputError]; any other output keeps only the end of what follows.
+// Output collects a guest's output, up to a limit in bytes. Beyond the limit, a strict output ends the guest with an
+// [*OutputError]; any other output keeps only the end of the rest.
 type Output struct {
 	Limit  int64
 	Strict bool

@@ -145,7 +145,7 @@ func TestEveryFunctionOfPreview1IsThere(t *testing.T) {
 	assert.Len(t, have, 2)
 }
 
-// TestDraft: what differs in preview 0 are the order of the values of whence, a file's description, and a subscription.
+// TestDraft: in preview 0, the order of the values of whence, a file's description, and a subscription differ.
 func TestDraft(t *testing.T) {
 	s := &System{Now: time.Now, Started: time.Now()}
 	dir := withProject(t, s, manifests.AccessReadWrite)
@@ -415,7 +415,7 @@ func TestSleepEndsWithTheCall(t *testing.T) {
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// TestClosingEndsWithTheCall: what closes files, which may take long, does nothing after the deadline.
+// TestClosingEndsWithTheCall: functions that close files, which may take long, do nothing after the deadline.
 func TestClosingEndsWithTheCall(t *testing.T) {
 	s := &System{}
 	withProject(t, s, manifests.AccessReadWrite)

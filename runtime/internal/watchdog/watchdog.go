@@ -17,7 +17,7 @@ import (
 // code has used a processor for mostTime since, or if it is in a host function at
 // mostLooks looks in a row, of which the last is a second after the first. A machine that is busy with
 // other work delays a guest, but the guest's thread uses no processor meanwhile. After mostWaits looks, ten
-// seconds, it is a runaway in any case. Counting looks, not time, ensures that the process ran in the
+// seconds, it is always a runaway. Counting looks, not time, ensures that the process ran in the
 // meantime and was not suspended.
 const (
 	lookEvery = 200 * time.Millisecond
@@ -145,7 +145,7 @@ func (w *Watchdog) look() {
 	}
 }
 
-// check reports whether a guest is a runaway. The caller holds the lock.
+// check reports whether a guest is a runaway. The caller must hold mu.
 func (w *Watchdog) check(g *Guest, now time.Time) bool {
 	switch {
 	case g.abandoned:
@@ -182,7 +182,7 @@ func (g *Guest) ownTime(thread int32, timeOf func(thread int32) (time.Duration, 
 }
 
 // abandon gives up a guest: the engine ends its run at the next call of the host, its slot stays occupied, and its
-// module is not run again. The caller must hold the lock and then call report.
+// module is not run again. The caller must hold mu, and then call report without it.
 func (w *Watchdog) abandon(g *Guest, now time.Time) {
 	g.abandoned, g.until = true, now.Add(2*lookEvery)
 	g.Abandon()
@@ -221,8 +221,8 @@ func (w *Watchdog) HasCondemned(digest engine.Digest) bool {
 	return all != nil && (*all)[digest]
 }
 
-// rearm postpones the last resort as long as the running guests allow, or disarms it if none runs.
-// The caller holds the lock.
+// rearm postpones the last resort as long as the running guests allow, or disarms it if none runs. The caller must hold
+// mu.
 func (w *Watchdog) rearm(now time.Time) {
 	if w.options.Arm == nil {
 		return
@@ -266,7 +266,7 @@ func (g *Guest) lastTime(now time.Time) time.Time {
 	return at
 }
 
-// settle closes idle if only stuck guests run. The caller holds the lock.
+// settle closes idle if only stuck guests run. The caller must hold mu.
 func (w *Watchdog) settle() {
 	if w.idle != nil && w.stuck > 0 && w.stuck == len(w.guests) {
 		close(w.idle)
