@@ -32,7 +32,7 @@ type run struct {
 	invocation tool.Invocation
 	system     wasi.System
 	answer     answer.Answer
-	noted      bool               // [run.makeNotes] was called
+	noted      bool               // makeNotes was called
 	view       *files.View        // nil for a plug-in that cannot use files
 	host       host               // the guest's
 	deadline   *watchdog.Deadline // the guest's, once it has begun

@@ -186,7 +186,8 @@ func TestScriptsArePinned(t *testing.T) {
 	require.ErrorIs(t, load(t, shared, scriptIn(t, pinned, content), manifests.Grants{}).Prepare(t.Context()), ErrDigest)
 }
 
-// TestScriptsWithoutInterpreter: without its interpreter, a script tool is loaded and listed, and names the command to run.
+// TestScriptsWithoutInterpreter: without its interpreter, a script tool is loaded and listed, and names the command to
+// run.
 func TestScriptsWithoutInterpreter(t *testing.T) {
 	r := newRuntime(t, Options{Interpreters: t.TempDir()})
 	for module, want := range map[string]string{

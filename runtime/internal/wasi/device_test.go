@@ -229,7 +229,8 @@ func TestDevicesEndTheStart(t *testing.T) {
 	}
 }
 
-// FuzzHostDevice: whatever the guest writes, in pieces of any size, the calls are those that a plain reader of the whole finds.
+// FuzzHostDevice: whatever the guest writes, in pieces of any size, the calls are those that a plain reader of the
+// whole finds.
 func FuzzHostDevice(f *testing.F) {
 	f.Add("f 1 2\nabcg 0 0\n", uint8(3))
 	f.Add("f 4 0\nabc", uint8(1))
