@@ -418,7 +418,7 @@ var guardFaults = []guardFault{
 	{name: "a start writes output", pkg: "runtime/internal/wasi", attack: "TestStartsEndBeforeWhatDependsOnTheCall/output",
 		edits: in("runtime/internal/wasi/readwrite.go", "case c.system.Starting && (d.number == 1 || d.number == 2):", "case false:")},
 	{name: "a start goes on without the directory that it needed", pkg: "runtime/internal/wasi", attack: "TestStartsEndBeforeWhatDependsOnTheCall/no_file",
-		edits: in("runtime/internal/wasi/functions.go", "if err := system.started(f.name); err != nil {", "if err := system.started(f.name); err != nil && false {")},
+		edits: in("runtime/internal/wasi/functions.go", "if err := system.startError(f.name); err != nil {", "if err := system.startError(f.name); err != nil && false {")},
 	{name: "calls share the files that a start opened", pkg: "runtime/internal/wasi", attack: "TestResumedDescriptorsAreOfTheCall",
 		edits: in("runtime/internal/wasi/start.go", "s.Files.ReopenFile(d.file)", "d.file")},
 	{name: "calls share the inode numbers that they gave", pkg: "runtime/internal/wasi", attack: "TestResumedInodesAreOfTheCall",

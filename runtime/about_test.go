@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// about is what a guest is told of a call, and what came of what it did then.
+// about makes a call in which the guest reads its context and then takes the steps then. It returns the steps' results.
 func about(t *testing.T, loaded *Tool, made tool.Invocation, then ...string) []json.RawMessage {
 	t.Helper()
 	arguments, err := tool.ParseArguments(steps(append([]string{`{"do":"context"}`}, then...)...))
@@ -49,7 +49,7 @@ func TestToolReadsAboutItsCall(t *testing.T) {
 		"traceparent":"`+trace+`","request":{"definition":{"type":"search","size":1.50},"values":{"locale":"de-CH","<b>":"\u0000\""}}}`, string(done[0]))
 	assert.JSONEq(t, `"high water"`, string(done[1]))
 
-	// What the host does not say is not there, and lists are lists.
+	// Values that the host does not have are empty, and lists are lists.
 	done = about(t, speaker(t, newRuntime(t, Options{}), ""), tool.Invocation{CallID: "1", Tool: "guest"})
 	assert.JSONEq(t, `{"call_id":"1","tool":"guest","tenant":"","user":"","session":"","context":{},"files":[],"traceparent":"","request":{}}`, string(done[0]))
 
@@ -58,8 +58,8 @@ func TestToolReadsAboutItsCall(t *testing.T) {
 	assert.False(t, outcome.Result.Success)
 }
 
-// TestAttackContextThatIsNotGranted: the request may hold more than a tool is told. The control asks for
-// it, and is granted it.
+// TestAttackContextThatIsNotGranted: the request may hold more values than a tool gets. The control asks for one, and
+// is granted it.
 func TestAttackContextThatIsNotGranted(t *testing.T) {
 	const secret = "of-the-tenant"
 	given := map[string]string{"project_id": "mine", "token": secret, "Project_ID": secret, "project-id": secret}
@@ -79,8 +79,8 @@ func TestAttackContextThatIsNotGranted(t *testing.T) {
 	assert.NotContains(t, fmt.Sprint(outcome), secret)
 }
 
-// TestAttackFilesOutsideOfMounts: not even the names of files are told that the tool cannot open. The
-// control has a grant for all of them.
+// TestAttackFilesOutsideOfMounts: the tool does not even get the names of files that it cannot open. The control has a
+// grant for all of them.
 func TestAttackFilesOutsideOfMounts(t *testing.T) {
 	var given []tool.File
 	for i, path := range []string{
@@ -146,7 +146,7 @@ func TestContentPartsReachTheRecord(t *testing.T) {
 		require.NoError(t, json.Unmarshal(stored, &wire))
 		assert.JSONEq(t, printed, wire.Result)
 	}
-	// What is no bytes is no image: the tool has failed, and says so to nobody but the model.
+	// Data that is not base64 is not an image: the tool has failed. Only the model reads the error.
 	outcome, err := listen(t, speaker(t, newRuntime(t, Options{}), "module: {path: guest.wasm, stdout: result}"), nil,
 		steps(`{"do":"print","text":"{\"success\":true,\"content\":[{\"type\":\"image\",\"data\":\"not base64\"}]}"}`))
 	require.NoError(t, err)
@@ -159,7 +159,7 @@ const everyHostCall = `permissions:
   files: [{path: /project, access: read}]
   secrets: [{name: KEY, header: X-Key, host: api.example.com}]`
 
-// asksEverything loads a tool that may be refused what it asks for, but not be broken by it.
+// asksEverything loads a tool with a grant for each permission that it requests: network, files and a secret.
 func asksEverything(t *testing.T) *Tool {
 	grant := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
 	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return "a value of some length", true }})
@@ -170,8 +170,8 @@ func asksEverything(t *testing.T) *Tool {
 	})
 }
 
-// TestHostCallsStandInTheirOrder: the record lists what a call did in the order in which it did
-// it, whichever package did it for the guest.
+// TestHostCallsStandInTheirOrder: the record lists a call's host calls in their order, whichever package made them for
+// the guest.
 func TestHostCallsStandInTheirOrder(t *testing.T) {
 	file, net, secret := `{"do":"file","name":"/project/absent.txt"}`, `{"do":"net","requests":[`+get("https://api.example.com/")+`]}`, `{"do":"secret","name":"KEY"}`
 	outcome := mustInvoke(t, asksEverything(t), `{"steps":[`+file+`,`+net+`,`+secret+`,`+net+`,`+file+`]}`)

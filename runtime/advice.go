@@ -11,8 +11,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// commands says how languages build a WASI command. Like all of this file, it is advice for people: a
-// module can claim anything about what built it.
+// commands lists how languages build a WASI command. Like this whole file, it is advice for people: a module can claim
+// anything about its compiler.
 var commands = []struct {
 	producers []string
 	fix       string
@@ -124,7 +124,7 @@ func isBindgen(i wasm.Import) bool {
 	return i.Module == "wbg" || strings.HasPrefix(i.Module, "__wbindgen") || strings.HasSuffix(i.Module, "_bg.js")
 }
 
-// isSocket reports whether an import is from what runtimes add to the few functions for sockets of WASI preview 1.
+// isSocket reports whether an import is one that runtimes add to WASI preview 1's few functions for sockets.
 func isSocket(i wasm.Import) bool {
 	return i.Module == wasi.ModuleName && strings.HasPrefix(i.Name, "sock_")
 }
@@ -138,8 +138,7 @@ func isAbort(i wasm.Import) bool {
 // isMinified reports whether Emscripten shortened the names of an import.
 func isMinified(i wasm.Import) bool { return i.Module == "a" && len(i.Name) <= 2 }
 
-// forImports says what to do about one of a tool's modules with imports that are not offered. The libraries are
-// those that the tool has.
+// forImports returns the fix for a module whose imports are not offered. The libraries are those that the tool has.
 func forImports(missing []wasm.Import, p part, plugin bool, libraries []string) string {
 	if plugin && slices.ContainsFunc(missing, of(extism.Module)) {
 		return "leave out what uses them: plug-ins get the functions of " + extism.Module +
@@ -181,7 +180,7 @@ func forImports(missing []wasm.Import, p part, plugin bool, libraries []string) 
 	return fix
 }
 
-// foreignTo says what to do about imports from another host, or returns "".
+// foreignTo returns the fix for imports from another host, or "".
 func foreignTo(missing []wasm.Import) string {
 	for _, f := range foreign {
 		if slices.ContainsFunc(missing, f.is) {
@@ -207,7 +206,7 @@ func possibleLibraries(missing []wasm.Import) []string {
 	return slices.DeleteFunc(asked, func(module string) bool { return !possible[module] })
 }
 
-// forProposal says what to do about a module that needs a proposal, or returns "".
+// forProposal returns the fix for a module that needs a proposal, or "".
 func forProposal(proposal string, producers []string) string {
 	switch proposal {
 	case wasm.Components:

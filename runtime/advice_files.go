@@ -2,7 +2,7 @@ package runtime
 
 import "bytes"
 
-// mistaken are files that stand where a module should, by how they begin.
+// mistaken lists kinds of files that a manifest may name by mistake in place of a module, with the files' first bytes.
 var mistaken = []struct {
 	starts    []string
 	what, fix string
@@ -21,7 +21,7 @@ var mistaken = []struct {
 	{[]string{"#!"}, "a script", "name the interpreter's module, and pass the script to it with args"},
 }
 
-// texts are files of text that stand where a module should, by how they begin after white space, in lower case.
+// texts lists such kinds of text files, with their beginnings after white space, in lower case.
 var texts = []struct {
 	starts    []string
 	what, fix string
@@ -34,8 +34,8 @@ var texts = []struct {
 		"download the module again, and look at what the address answers; if this is a manifest, name the module instead"},
 }
 
-// forFile says what a file is that is no module or only a part of one, and what to do about it. It returns "" for what
-// it does not know.
+// forFile describes a file that is not a module, or only a part of one, and returns a fix. Both are empty for an
+// unknown kind of file.
 func forFile(source []byte) (what, fix string) {
 	if len(source) == 0 {
 		return "the file is empty", "build or download it again"

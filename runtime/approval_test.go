@@ -40,8 +40,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestCallsThatCanOnlyBeDeniedDoNotAsk: a destructive tool that gets none of what it requests can
-// destroy nothing. The controls get something, request nothing, or are asked about by the operator.
+// TestCallsThatCanOnlyBeDeniedDoNotAsk: a destructive tool to which no requested permission is granted can destroy
+// nothing. The controls get a permission, request none, or are asked about by the operator.
 func TestCallsThatCanOnlyBeDeniedDoNotAsk(t *testing.T) {
 	r := newRuntime(t, Options{})
 	wants := manifest(t, netprobe, destructive+"permissions: {files: [{path: /project, access: read-write}], network: [{host: a.example}]}\n")
@@ -54,8 +54,8 @@ func TestCallsThatCanOnlyBeDeniedDoNotAsk(t *testing.T) {
 	assert.Equal(t, "the operator asks for approval of each call", load(t, r, wants, manifests.Grants{Ask: []string{""}}).Asks())
 }
 
-// TestAttackAskBeatsApprove: no approval, bound to the module or not, takes back what the operator
-// asks for. The control is the approval alone.
+// TestAttackAskBeatsApprove: no approval, bound to the module or not, takes back what the operator asks for. The
+// control has only the approval.
 func TestAttackAskBeatsApprove(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := manifest(t, probe, destructive)
@@ -88,8 +88,8 @@ func TestAttackApprovalOfOneModuleIsNotAnothers(t *testing.T) {
 	assert.Empty(t, load(t, r, other, both).Asks(), "one of two is for this one")
 }
 
-// TestAttackModuleIsReplacedOnceItWasApproved: what was approved of runs, or nothing does. The control
-// is the tool without approval that nobody has looked at: it runs what it finds.
+// TestAttackModuleIsReplacedOnceItWasApproved: only the approved module runs, or none does. The control is the tool
+// without an approval and before its identity is read: it runs the replacement.
 func TestAttackModuleIsReplacedOnceItWasApproved(t *testing.T) {
 	r := newRuntime(t, Options{})
 	swap := func(m *manifests.Manifest) {
@@ -109,7 +109,7 @@ func TestAttackModuleIsReplacedOnceItWasApproved(t *testing.T) {
 	swap(bound)
 	require.ErrorIs(t, loaded.Prepare(t.Context()), ErrDigest)
 
-	// The same holds once somebody has asked what it is, to approve of a call.
+	// The same holds after a caller has read its identity to approve a call.
 	identified := manifest(t, probe, asksNetwork)
 	loaded = load(t, r, identified, manifests.Grants{})
 	before, err := loaded.Identity(t.Context())

@@ -19,8 +19,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestAttackConfusedDeputy: a tool without a network has another one send its requests. That
-// works where a grant lets it, which is what the grant says; and not otherwise.
+// TestAttackConfusedDeputy: a tool without a network has another one send its requests. That works only where a grant
+// allows it, which is the purpose of the grant.
 func TestAttackConfusedDeputy(t *testing.T) {
 	var arrived atomic.Int32
 	grant := serve(t, func(w http.ResponseWriter, r *http.Request) { arrived.Add(1) })
@@ -42,18 +42,18 @@ func TestAttackConfusedDeputy(t *testing.T) {
 	} {
 		h.load(t, named(t, "outsider", callprobe, outsider.asks), outsider.grants)
 		outcome := h.mustCall(t, "outsider", steps(request))
-		assert.NotNil(t, decode[came](t, results(t, outcome)[0]).Failure.Denial, name)
+		assert.NotNil(t, decode[callReply](t, results(t, outcome)[0]).Failure.Denial, name)
 		assert.Zero(t, arrived.Load(), name)
 	}
 	h.load(t, named(t, "outsider", callprobe, "permissions: {tools: [fetch]}"), calling("fetch"))
 	outcome := h.mustCall(t, "outsider", steps(request))
-	assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
+	assert.True(t, decode[callReply](t, results(t, outcome)[0]).Success)
 	assert.EqualValues(t, 1, arrived.Load(), "control: the request arrives")
 
-	// What the deputy itself may not do, it does for nobody.
+	// The deputy does for no caller anything that it may not do itself.
 	elsewhere := strings.ReplaceAll(request, "api.example.com", "internal.example")
 	outcome = h.mustCall(t, "outsider", steps(elsewhere))
-	assert.Len(t, decode[came](t, results(t, outcome)[0]).Denials, 1)
+	assert.Len(t, decode[callReply](t, results(t, outcome)[0]).Denials, 1)
 	assert.Empty(t, outcome.Denials, "the receipt is the other tool's")
 }
 
@@ -93,7 +93,7 @@ func TestAttackOtherSpellings(t *testing.T) {
 		made.Host = host
 		outcome, err := h.tools["outer"].Invoke(t.Context(), made)
 		require.NoError(t, err)
-		denial := decode[came](t, results(t, outcome)[0]).Failure.Denial
+		denial := decode[callReply](t, results(t, outcome)[0]).Failure.Denial
 		require.NotNil(t, denial, "%q", name)
 		assert.LessOrEqual(t, len(denial.Value), 200)
 		for _, shown := range []string{denial.Value, outcome.HostCalls[0].Target, denial.Rule, string(denial.Allow.Grant) + string(denial.Allow.Manifest)} {
@@ -106,11 +106,11 @@ func TestAttackOtherSpellings(t *testing.T) {
 			reached++
 		}
 	}
-	assert.Greater(t, reached, 8, "control: somebody kind would have read many of them as the granted one")
+	assert.Greater(t, reached, 8, "control: a lenient reader would have taken many of them for the granted one")
 }
 
-// TestAttackAlias: an alias of a granted tool is another name; only what is granted by its own
-// name is asked for, and a denial of one name is about that name.
+// TestAttackAlias: an alias of a granted tool is another name. Only a tool that is granted by its own name is called,
+// and a denial of one name is about that name.
 func TestAttackAlias(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.load(t, named(t, "outer", callprobe, "permissions: {tools: [search, remove, find]}"), calling("search"))
@@ -118,9 +118,9 @@ func TestAttackAlias(t *testing.T) {
 	h.tools["find"], h.tools["remove"] = h.tools["search"], h.tools["search"] // the host knows them as one tool
 	outcome := h.mustCall(t, "outer", steps(asks("find"), asks("remove"), asks("search")))
 	done := results(t, outcome)
-	assert.NotNil(t, decode[came](t, done[0]).Failure.Denial)
-	assert.NotNil(t, decode[came](t, done[1]).Failure.Denial)
-	assert.True(t, decode[came](t, done[2]).Success, "control")
+	assert.NotNil(t, decode[callReply](t, done[0]).Failure.Denial)
+	assert.NotNil(t, decode[callReply](t, done[1]).Failure.Denial)
+	assert.True(t, decode[callReply](t, done[2]).Success, "control")
 	assert.Len(t, h.records, 1)
 }
 
@@ -158,7 +158,7 @@ func TestAttackRecursionBomb(t *testing.T) {
 	assert.Len(t, h.records, 3)
 }
 
-// TestAttackFloodOfCalls: what is kept of them is bounded, and the deadline holds.
+// TestAttackFloodOfCalls: the record of the calls is bounded, and the deadline holds.
 func TestAttackFloodOfCalls(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "outer", "limits: {timeout: 1s}", "leaf")
@@ -206,8 +206,8 @@ func TestAttackCalleeSpins(t *testing.T) {
 	assert.Greater(t, took("detached"), 2*time.Second, "control: else it spins on")
 }
 
-// TestAttackFuelLaundering: what others do for a tool is on its account, through however many
-// hands it goes; what they do is not its own work in the record.
+// TestAttackFuelLaundering: the work of other tools for a tool is charged to it, however many calls are between them.
+// The record does not count it as the tool's own work.
 func TestAttackFuelLaundering(t *testing.T) {
 	const limit = 20_000_000
 	h := newHousehold(t, Options{})
@@ -304,7 +304,7 @@ func TestFuelOfCallersIsExact(t *testing.T) {
 	require.Len(t, h.records, 3)
 	require.Greater(t, all, own+3*300_000)
 	again, allAgain, err := spent(all)
-	require.NoError(t, err, "what it takes is enough")
+	require.NoError(t, err, "the fuel that it used is enough")
 	assert.Equal(t, own, again)
 	assert.Equal(t, all, allAgain)
 	_, most, err := spent(all - 1)
@@ -361,7 +361,7 @@ func TestSecretOfACalleeStaysWithTheHost(t *testing.T) {
 				})
 				require.NoError(t, callee.Prepare(t.Context())) // or it would be compiled in the time of the outer call
 				h.add(t, "outer", "", "courier")
-				// What the callee has learned from somebody, in a form of their own.
+				// The courier returns the callee's result and denials in its own record.
 				h.tools["courier"] = goTool(func(ctx context.Context, made tool.Invocation) (tool.Outcome, error) {
 					record, err := made.Host.Call(ctx, tool.Call{Function: tool.Function{Name: "callee", Arguments: test.arguments}})
 					assert.NoError(t, err)
@@ -369,7 +369,7 @@ func TestSecretOfACalleeStaysWithTheHost(t *testing.T) {
 					return tool.Outcome{Result: record.Result, Denials: record.Denials}, nil
 				})
 				outcome := h.mustCall(t, "outer", steps(`{"do":"raw","text":"{\"name\":\"courier\",\"arguments\":{}}"}`))
-				h.records[0].Function.Arguments = "" // what the courier wrote
+				h.records[0].Function.Arguments = "" // the courier's text
 				stored := encode(t, h.records[0])
 				seen := encode(t, outcome)
 				masked := has || name == "echoed by a server"

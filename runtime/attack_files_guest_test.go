@@ -23,8 +23,8 @@ import (
 // docs/attacks.md lists all; their controls are in
 // internal/engine/attack_files_control_test.go.
 
-// readOnlyAttacks are the escapes, and every combination of flags and rights on what is
-// inside, with all that can then be tried on a descriptor.
+// readOnlyAttacks are the escapes, and every combination of flags and rights on files inside, with all operations that
+// can then be tried on a descriptor.
 func readOnlyAttacks(t *testing.T, s scene) map[string][]step {
 	attacks := escapes(s)
 	add := func(name string, steps ...step) { attacks["inside: "+name] = steps }
@@ -124,8 +124,8 @@ func TestListingShowsNoHostInode(t *testing.T) {
 	assert.Less(t, binary.LittleEndian.Uint64(entry[8:]), uint64(100))
 }
 
-// TestTenantsOfOneToolNeverMeet has two tenants call one tool at once: each sees its own
-// files alone, and one that has filled its directory takes nothing from the other.
+// TestTenantsOfOneToolNeverMeet has two tenants call one tool at once: each sees only its own files, and one that has
+// filled its directory takes nothing from the other.
 func TestTenantsOfOneToolNeverMeet(t *testing.T) {
 	const callers, rounds = 4, 6
 	s := newScene(t)

@@ -17,9 +17,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestAttackHammer has 64 callers mix calls that harm nobody with calls that spin, crash,
-// exit, grow and flood, on one runtime. Each gets the end that is its own, and nothing of
-// them is left.
+// TestAttackHammer has 64 callers mix harmless calls with calls that spin, crash, exit, grow and flood, on one runtime.
+// Each ends in its own way, and leaves nothing.
 func TestAttackHammer(t *testing.T) {
 	const callers, rounds = 64, 5
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -72,10 +71,10 @@ func TestAttackHammer(t *testing.T) {
 	assert.Equal(t, kinds[0].output, outcome.Result.Output)
 }
 
-// inside is how many calls run.
+// inside returns the number of running calls.
 func inside(g *gate) int { return int(g.running.Load()) }
 
-// TestBusy: one call more than may run is told so at once, and there is room again later.
+// TestBusy: one call more than may run is refused at once, and a later one runs.
 func TestBusy(t *testing.T) {
 	r := newRuntime(t, Options{Running: 1})
 	guest := load(t, r, manifest(t, probe, "limits: {timeout: 1500ms}"), manifests.Grants{})
@@ -100,7 +99,7 @@ func TestBusy(t *testing.T) {
 
 // TestGateHammer: never more than the limit inside.
 func TestGateHammer(t *testing.T) {
-	g := &gate{most: 3}
+	g := &gate{limit: 3}
 	var within, entered atomic.Int64
 	var group sync.WaitGroup
 	for range 16 {

@@ -30,14 +30,15 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// promisedOver is how long after its deadline a call may end.
+// promisedOver is the maximum time by which a call may outlast its deadline.
 const promisedOver = 100 * time.Millisecond
 
 // lateRow is a guest that makes the same calls of the host over and over, each as expensive as it can be.
 type lateRow struct {
 	before []hostCall // once
 	calls  []hostCall // until the guest is ended
-	// own is what each of several callers does before that, where one would leave nothing to do for the others.
+	// own returns the calls that each of several callers makes before that, where the calls of one would leave no work for
+	// the other callers.
 	own func(caller int) []hostCall
 }
 
@@ -65,7 +66,7 @@ const (
 	lateRemovals = 100 // of each caller
 )
 
-// lateWorld is what the guests of the rows meet.
+// lateWorld holds the grants and the memory contents of the rows' guests.
 type lateWorld struct {
 	grants manifests.Grants
 	texts  string
@@ -178,7 +179,7 @@ func (w *lateWorld) rows() map[string]lateRow {
 
 		"caisson:io@1.read":     loops(does("caisson:context@1.get", about, aboutLength), does("caisson:io@1.read", lateBuffer, lateBufferSize)),
 		"caisson:net@1.request": loops(does("caisson:net@1.request", request, requestLength, 0, 0)),
-		// Ten answers of each caller are on their way, and it goes on asking for more.
+		// Ten answers of each caller are on their way, and it continues to ask for more.
 		"caisson:net@1.send":       loops(does("caisson:net@1.send", request, requestLength, 0, 0)),
 		"caisson:net@1.receive":    loops(does("caisson:net@1.send", request, requestLength, 0, 0), does("caisson:net@1.receive", received, receivedLength)),
 		"caisson:secrets@1.exists": loops(does("caisson:secrets@1.exists", name, nameLength)),
@@ -189,8 +190,8 @@ func (w *lateWorld) rows() map[string]lateRow {
 	return rows
 }
 
-// removals take away names of a directory that holds more than it may, one after the other, and
-// each time try to add another.
+// removals returns calls that remove entries of a directory that holds more than it may, one after the other, and each
+// time try to add another.
 func (w *lateWorld) removals(caller int) []hostCall {
 	var calls []hostCall
 	for i := range lateRemovals {
@@ -220,7 +221,7 @@ func newLateWorld(t *testing.T) *lateWorld {
 	require.NoError(t, os.WriteFile(filepath.Join(data, "other"), nil, 0o600))
 	require.NoError(t, os.Symlink("large", filepath.Join(data, "symlink")))
 	body := []byte(strings.Repeat(`%25\\u0026%2541AAAA`, 5<<20/19))
-	// Without TLS: what its server does to begin a connection would keep this process busy.
+	// Without TLS: the server's handshakes would keep this process busy.
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(body) }))
 	t.Cleanup(server.Close)
 	w.grants = manifests.Grants{
@@ -308,7 +309,7 @@ func lateSegment(at int, contents string) string {
 	return "\x00\x41" + signed(at) + "\x0b" + vector(contents)
 }
 
-// lateName is what rows call a function.
+// lateName returns a function's name in the rows.
 func lateName(f hostfuncs.Function) string {
 	if f.Module == wasi.ModuleName {
 		return f.Name
@@ -325,7 +326,7 @@ func lateTypes(types []hostfuncs.ValueType) string {
 	return text.String()
 }
 
-// lateHost answers calls of tools with long results, and hears what guests say.
+// lateHost answers calls of tools with long results, and records emissions.
 type lateHost struct{ listener }
 
 func (*lateHost) Call(context.Context, tool.Call) (tool.Record, error) {
@@ -374,7 +375,7 @@ func (w *lateWorld) check(t *testing.T, r *Runtime, row lateRow, callers int, ti
 	}
 	over := time.Hour
 	for attempt := 0; attempt < 10 && over > promisedOver; attempt++ {
-		time.Sleep(time.Duration(attempt) * 200 * time.Millisecond) // other packages' tests run beside
+		time.Sleep(time.Duration(attempt) * 200 * time.Millisecond) // other packages' tests run at the same time
 		over = min(over, w.latest(t, guests, timeout))
 	}
 	assert.LessOrEqual(t, over, promisedOver, "callers: %d", callers)

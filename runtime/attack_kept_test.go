@@ -53,7 +53,7 @@ func (m *marks) kept() (kept int) {
 // background and later. The control is a call that runs.
 func TestAttackKeptCalls(t *testing.T) {
 	starting, started := make(chan struct{}, 1), make(chan struct{})
-	functions := offered()
+	functions := offeredFunctions()
 	for i, f := range functions {
 		if f.Name == "sched_yield" {
 			functions[i].Call = func(ctx context.Context, _ hostfuncs.Memory, stack []uint64) error {
@@ -78,7 +78,7 @@ func TestAttackKeptCalls(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
 	guest := load(t, r, named(t, "guest", yieldingFirst, "limits: {timeout: 60s}\n"), manifests.Grants{})
 	var calls marks
-	for range 2 { // the second makes the host start the program for others
+	for range 2 { // the second makes the host start the program for later calls
 		_, err := guest.Invoke(calls.add(t.Context()), invocation(t, `{}`, nil))
 		require.NoError(t, err)
 	}
@@ -96,7 +96,7 @@ func TestAttackKeptCalls(t *testing.T) {
 	calls.requireFreed(t, "when the program was resumed")
 }
 
-// TestAttackKeptCallsOfEachKind: nor does a call leave anything that ends in another way, or whose guest calls others.
+// TestAttackKeptCallsOfEachKind: nor is a call kept that ends in another way, or whose guest calls other tools.
 func TestAttackKeptCallsOfEachKind(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "outer", "", "inner", "crashing")
@@ -130,7 +130,7 @@ func TestAttackKeptCallsOfEachKind(t *testing.T) {
 // are closed.
 func TestAttackKeptInstances(t *testing.T) {
 	var made, freed atomic.Int32
-	functions := offered()
+	functions := offeredFunctions()
 	for i, f := range functions {
 		if f.Name == "sched_yield" {
 			functions[i].Call = func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
@@ -147,7 +147,7 @@ func TestAttackKeptInstances(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
 	guest := load(t, r, named(t, "guest", yieldingFirst, "limits: {timeout: 60s}\n"), manifests.Grants{})
 	var calls marks
-	for range 2 { // the second makes the host start the program for others
+	for range 2 { // the second makes the host start the program for later calls
 		_, err := guest.Invoke(calls.add(t.Context()), invocation(t, `{}`, nil))
 		require.NoError(t, err)
 	}
@@ -189,7 +189,7 @@ func TestAttackKeptReaders(t *testing.T) {
 	require.NoError(t, <-prepared, "control: it waits")
 }
 
-// waitingAfter begins what is done once for all callers, has a second caller wait for it, and ends the first one's
+// waitingAfter begins work that is done once for all callers, has a second caller wait for it, and ends the first one's
 // context. It returns the second one's error.
 func waitingAfter[T any](t *testing.T, calls *marks, of *flights[T], do func(context.Context) error) <-chan error {
 	t.Helper()

@@ -57,8 +57,8 @@ func TestAttackLongOutputBeforeTheDeadline(t *testing.T) {
 	}
 }
 
-// TestLongOutputControl: that takes far longer than a call may be late if nobody looks at the
-// time.
+// TestLongOutputControl: without checks of the time, to mask or read a long output takes far longer than a call may be
+// late.
 func TestLongOutputControl(t *testing.T) {
 	guest := lateGuest(t, "text")
 	for name, work := range map[string]func(){
@@ -78,7 +78,7 @@ func TestLongOutputControl(t *testing.T) {
 	}
 }
 
-// together has so many callers make a call at once, and returns how late the last one was.
+// together has some callers make a call at once, and returns how late the last one was.
 func together(t *testing.T, guest *Tool, arguments string, callers int) (outcomes []tool.Outcome, late time.Duration) {
 	t.Helper()
 	outcomes = make([]tool.Outcome, callers)

@@ -51,7 +51,7 @@ func TestAttackTwoRuntimes(t *testing.T) {
 	}
 }
 
-// TestAttackLongArguments: what is too long is refused before anybody reads it.
+// TestAttackLongArguments: arguments that are too long are refused before they are parsed.
 func TestAttackLongArguments(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "outer", "", "other")
@@ -64,15 +64,15 @@ func TestAttackLongArguments(t *testing.T) {
 	for length, fits := range map[int]bool{255 << 10: true, 257 << 10: false, 900 << 10: false} {
 		longest = 0
 		outcome := h.mustCall(t, "outer", steps(`{"do":"call","name":"other","arguments":{"a":"`+strings.Repeat("x", length)+`"}}`))
-		came := decode[came](t, results(t, outcome)[0])
+		reply := decode[callReply](t, results(t, outcome)[0])
 		if fits {
-			assert.True(t, came.Success)
+			assert.True(t, reply.Success)
 			assert.Greater(t, longest, length)
 			continue
 		}
-		require.NotNil(t, came.Failure)
-		assert.Equal(t, "request_bytes", came.Failure.Limit)
-		assert.EqualValues(t, 256<<10, came.Failure.Value)
+		require.NotNil(t, reply.Failure)
+		assert.Equal(t, "request_bytes", reply.Failure.Limit)
+		assert.EqualValues(t, 256<<10, reply.Failure.Value)
 		assert.Zero(t, longest)
 	}
 }
@@ -93,13 +93,13 @@ func TestAttackLongAnswers(t *testing.T) {
 	assert.NotEmpty(t, h.records, "control: the calls were made")
 }
 
-// TestAttackLongAnswerIsALimit, which the guest is told.
+// TestAttackLongAnswerIsALimit: the guest gets the status for a limit.
 func TestAttackLongAnswerIsALimit(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "outer", "", "other")
 	h.tools["other"] = answers(tool.Result{Success: true, Output: strings.Repeat("a", 8<<20+1)})
 	outcome := h.mustCall(t, "outer", steps(asks("other")))
-	failure := decode[came](t, results(t, outcome)[0]).Failure
+	failure := decode[callReply](t, results(t, outcome)[0]).Failure
 	require.NotNil(t, failure)
 	assert.Equal(t, "response_bytes", failure.Limit)
 	assert.EqualValues(t, 8<<20, failure.Value)

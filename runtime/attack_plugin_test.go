@@ -85,7 +85,7 @@ func TestFunctionsThatStartNothing(t *testing.T) {
 	}
 }
 
-// TestManyExportsTakeNoTime: whoever lists tools looks at modules that have not run, without a deadline.
+// TestManyExportsTakeNoTime: to list tools, modules that have not run are inspected without a deadline.
 func TestManyExportsTakeNoTime(t *testing.T) {
 	const imported, count = 9_000, 90_000
 	var imports, exports strings.Builder
@@ -104,8 +104,8 @@ func TestManyExportsTakeNoTime(t *testing.T) {
 	assert.Less(t, time.Since(began), 3*time.Second)
 }
 
-// TestDetectedPluginsHaveNoCommandLine: without an ABI in the manifest, Parse cannot know that a command line
-// and exit codes are of no use. A started plug-in would keep the command line of no call.
+// TestDetectedPluginsHaveNoCommandLine: without an ABI in the manifest, Parse cannot know that a command line and exit
+// codes are useless. A started plug-in would keep the command line of no call.
 func TestDetectedPluginsHaveNoCommandLine(t *testing.T) {
 	module := magic + section(1, "\x01\x60\x00\x00") + section(2, "\x01"+vector("extism:host/env")+vector("reset")+"\x00\x00") +
 		section(3, "\x01\x00") + section(7, "\x01"+vector("call")+"\x00\x01") + section(10, "\x01"+vector("\x00\x0b"))
@@ -127,8 +127,8 @@ func TestDetectedPluginsHaveNoCommandLine(t *testing.T) {
 	}
 }
 
-// TestPluginsGetFunctionsAlone: of the kernel, they cannot import the memory, its globals or what only the
-// host calls; nor what only the kernel imports.
+// TestPluginsGetFunctionsAlone: plug-ins cannot import the kernel's memory, its globals, its functions for the host, or
+// the host's functions for the kernel.
 func TestPluginsGetFunctionsAlone(t *testing.T) {
 	const function, memory, global, constant = "\x00\x00", "\x02\x00\x01", "\x03\x7f\x01", "\x03\x7f\x00"
 	for _, c := range []struct{ from, name, kind, want string }{
@@ -200,9 +200,9 @@ func TestFunctionsWithoutANameAreNoTools(t *testing.T) {
 	assert.NotContains(t, err.Error(), `""`)
 }
 
-// TestAttackConfigurationOfAnotherTool: two manifests of one module, whose start reads the configuration. What is
-// started once for all calls of a tool is not started for another, although their code is shared. The control is
-// that calls get copies of it at all.
+// TestAttackConfigurationOfAnotherTool: two manifests of one module, whose start reads the configuration. A program
+// that is started once for all calls of a tool is not started for another tool, although their code is shared. The
+// control is that calls get copies of it at all.
 func TestAttackConfigurationOfAnotherTool(t *testing.T) {
 	const (
 		env   = "extism:host/env"

@@ -20,13 +20,13 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
-// inFunction returns how many goroutines are in a function, or in what it calls.
+// inFunction returns the number of goroutines that have a call of a function on their stack.
 func inFunction(name string) int {
 	stacks := make([]byte, 4<<20)
 	return strings.Count(string(stacks[:goruntime.Stack(stacks, true)]), name+"(")
 }
 
-// twins loads so many tools of one module.
+// twins loads some tools of one module.
 func twins(t *testing.T, r *Runtime, module string, count int) []*Tool {
 	t.Helper()
 	dir := t.TempDir()
@@ -100,7 +100,7 @@ func TestAttackManyToolsOfAModule(t *testing.T) {
 	assert.Less(t, many-one, int64(size))
 }
 
-// TestHashesOfModules: what is hashed a piece at a time has the digest of what is read, and is not held.
+// TestHashesOfModules: a module that is hashed a piece at a time has the digest of the whole, and is not held.
 func TestHashesOfModules(t *testing.T) {
 	dir := t.TempDir()
 	const size = 16 << 20

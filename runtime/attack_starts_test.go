@@ -34,7 +34,7 @@ func TestAttackCancelledWhileStarting(t *testing.T) {
 	defer cancel()
 	call := func(ctx context.Context) { _, _ = guest.Invoke(ctx, invocation(t, `{}`, nil)) }
 	require.NoError(t, guest.Prepare(ctx))
-	for range 2 { // the second makes the host start the program for others
+	for range 2 { // the second makes the host start the program for later calls
 		short, end := context.WithTimeout(ctx, 50*time.Millisecond)
 		defer end()
 		call(short)
@@ -59,9 +59,9 @@ func TestAttackCancelledWhileStarting(t *testing.T) {
 	assert.Equal(t, tool.Deadline, outcome.Result.Kind)
 }
 
-// A guest that leaves a deep stack behind is reset like any other. Otherwise its program would be started for each
-// call. So is one whose memory has grown to its declared maximum. A program whose start takes more fuel than a call may
-// use is not resumed: a call that finds no idle instance could not pay for one.
+// TestAttackFuelOfStarts: a guest with a deep native stack is reset like any other. Otherwise its program would be
+// started for each call. So is one whose memory has grown to its declared maximum. A program whose start takes more
+// fuel than a call may use is not resumed: a call that finds no idle instance could not pay for one.
 func TestAttackFuelOfStarts(t *testing.T) {
 	const work = 100_000_000
 	// Function 2: 2,500 levels of recursion keep 60 values each, so that the native stack grows beyond a mebibyte.
@@ -71,7 +71,7 @@ func TestAttackFuelOfStarts(t *testing.T) {
 		after += "\x6a"
 	}
 	for _, test := range []struct {
-		name, then string // what it does after its first read
+		name, then string // then is its code after its first read
 		fuel       int
 	}{
 		{"a deep stack", "\x41" + signed(2500) + "\x10\x02\x1a", 2 * work},
@@ -118,14 +118,14 @@ func TestAttackFuelOfStarts(t *testing.T) {
 	}
 }
 
-// What a resumed program does behind the calls that were made before its first read is charged when it does it. It was
-// charged in the start: calls with a limit of 1,000 units did 40 million. Their limit allows what comes before the
-// read.
+// TestAttackFuelPaidInTheStart: a resumed program is charged for the work after it returns from the calls before its
+// first read, when it does that work. It was charged in the start: calls with a limit of 1,000 units did 40 million.
+// Their limit allows the work before the read.
 func TestAttackFuelPaidInTheStart(t *testing.T) {
 	const depth, work, fuel = 10_000, 3_000, 1_000_000
-	// What was compiled before may have been metered in another way.
+	// Modules in a shared cache may have been metered in another way.
 	r := newRuntime(t, Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
-	// Function 2 calls itself, reads at the deepest level, and works behind the calls. Function 1 begins it.
+	// Function 2 calls itself, reads at the deepest level, and works after the calls. Function 1 begins it.
 	read := "\x41\x00\x41\x10\x41\x01\x41\x0c\x10\x00\x1a"
 	recursion := "\x00\x20\x00\x45\x04\x40" + read + "\x05\x20\x00\x41\x01\x6b\x10\x02\x20\x00" + strings.Repeat("\x45", work) + "\x1a\x0b\x0b"
 	module := magic + section(1, "\x03\x60\x04\x7f\x7f\x7f\x7f\x01\x7f\x60\x00\x00\x60\x01\x7f\x00") +
@@ -197,7 +197,8 @@ func TestAttackLargeStacksOfStarts(t *testing.T) {
 	}
 }
 
-// TestAttackStartsOfClosedTools: programs of tools that were closed are not started any more, in the place of others.
+// TestAttackStartsOfClosedTools: programs of closed tools are no longer started, and leave room for those of other
+// tools.
 func TestAttackStartsOfClosedTools(t *testing.T) {
 	r := newRuntime(t, Options{OnRunaway: func(r Runaway) { t.Error("counts as a runaway:", r.Place()) }})
 	guest := func(name string, rounds int) *Tool {
@@ -208,7 +209,7 @@ func TestAttackStartsOfClosedTools(t *testing.T) {
 	}
 	twice := func(guest *Tool) {
 		require.NoError(t, guest.Prepare(t.Context()))
-		for range 2 { // the second makes the host start the program for others
+		for range 2 { // the second makes the host start the program for later calls
 			short, end := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer end()
 			_, _ = guest.Invoke(short, invocation(t, `{}`, nil))

@@ -28,12 +28,12 @@ func TestToolCallsTool(t *testing.T) {
 
 	outcome := h.mustCall(t, "research", steps(asks("search", echoes("found"), `{"do":"log","text":"for people"}`), asks("broken"), asks("search", `{"do":"fail"}`)))
 	done := results(t, outcome)
-	found := decode[came](t, done[0])
+	found := decode[callReply](t, done[0])
 	assert.True(t, found.Success)
 	assert.JSONEq(t, `"found"`, string(found.Data[0]))
 	assert.Equal(t, "the-call.1", found.CallID)
-	assert.Equal(t, tool.Trap, decode[came](t, done[1]).Kind)
-	failed := decode[came](t, done[2])
+	assert.Equal(t, tool.Trap, decode[callReply](t, done[1]).Kind)
+	failed := decode[callReply](t, done[2])
 	assert.Equal(t, tool.ToolFailed, failed.Kind)
 	assert.Equal(t, "the tool exited with code 1: as asked", failed.Error)
 
@@ -53,8 +53,8 @@ func TestToolCallsTool(t *testing.T) {
 	assert.Equal(t, "for people", h.records[0].Log)
 }
 
-// TestGuestGetsTheRecordItMayHave: not what is for people, nor what it took, nor what the host
-// knows and the guest does not.
+// TestGuestGetsTheRecordItMayHave: the guest gets neither the members for people, nor the usage, nor data that only the
+// host may know.
 func TestGuestGetsTheRecordItMayHave(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.took = 123456789
@@ -81,7 +81,7 @@ func TestGuestGetsTheRecordItMayHave(t *testing.T) {
 	assert.NotEmpty(t, inner.Repairs)
 }
 
-// TestCallsNeedBoth walks what decides about a call, and pastes what each receipt suggests.
+// TestCallsNeedBoth tests each combination of a request and a grant, and pastes the rules that each receipt suggests.
 func TestCallsNeedBoth(t *testing.T) {
 	deny := func(g manifests.Grants, origin string) manifests.Grants {
 		g.Deny = []manifests.Deny{{Origin: origin, Call: "search"}}
@@ -108,7 +108,7 @@ func TestCallsNeedBoth(t *testing.T) {
 			h.load(t, named(t, "research", callprobe, "permissions: {tools: ["+test.asks+"]}"), test.grants)
 			h.add(t, "search", "")
 			outcome := h.mustCall(t, "research", steps(asks("search", echoes("found"))))
-			got := decode[came](t, results(t, outcome)[0])
+			got := decode[callReply](t, results(t, outcome)[0])
 			if test.rule == "" {
 				assert.True(t, got.Success)
 				return
@@ -120,7 +120,7 @@ func TestCallsNeedBoth(t *testing.T) {
 			require.Len(t, outcome.HostCalls, 1)
 			assert.Equal(t, "denied", outcome.HostCalls[0].Status)
 			assert.False(t, outcome.HostCalls[0].Allowed)
-			assert.Empty(t, h.records, "nobody was asked")
+			assert.Empty(t, h.records, "no call was made")
 
 			if decision := h.tools["research"].(*Tool).Decisions()[0]; test.asks == "search" {
 				assert.Empty(t, decision.Effective)
@@ -132,7 +132,7 @@ func TestCallsNeedBoth(t *testing.T) {
 			}
 			h.load(t, pastedManifest(t, test.allow, test.asks), pastedGrants(t, test.grants, test.allow))
 			outcome = h.mustCall(t, "research", steps(asks("search", echoes("found"))))
-			assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
+			assert.True(t, decode[callReply](t, results(t, outcome)[0]).Success)
 		})
 	}
 }
@@ -145,7 +145,7 @@ func pastedManifest(t *testing.T, allow tool.Allow, asked string) *manifests.Man
 	return named(t, "research", callprobe, "permissions: {tools: ["+asked+"]}")
 }
 
-// pastedGrants adds to grants what a receipt says is missing in the operator's file.
+// pastedGrants adds the grant that a receipt suggests for the operator's file to grants.
 func pastedGrants(t *testing.T, grants manifests.Grants, allow tool.Allow) manifests.Grants {
 	t.Helper()
 	if allow.Grant != nil {
@@ -156,7 +156,7 @@ func pastedGrants(t *testing.T, grants manifests.Grants, allow tool.Allow) manif
 	return grants
 }
 
-// TestDeniedCallIsTheReasonOfAFailure if the tool says so.
+// TestDeniedCallIsTheReasonOfAFailure: a denied call is the reason of a failure if the tool says so.
 func TestDeniedCallIsTheReasonOfAFailure(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "research", "")
@@ -182,8 +182,8 @@ func TestNobodyMakesCalls(t *testing.T) {
 	research := h.add(t, "research", "", "search")
 	outcome := mustInvoke(t, research, steps(asks("search"), asks("other")))
 	done := results(t, outcome)
-	assert.Equal(t, "unavailable: nothing here lets tools call tools", decode[came](t, done[0]).Failure.Text)
-	assert.NotNil(t, decode[came](t, done[1]).Failure.Denial, "the permission comes first")
+	assert.Equal(t, "unavailable: nothing here lets tools call tools", decode[callReply](t, done[0]).Failure.Text)
+	assert.NotNil(t, decode[callReply](t, done[1]).Failure.Denial, "the permission comes first")
 	assert.Equal(t, "unavailable", outcome.HostCalls[0].Status)
 }
 
@@ -196,7 +196,7 @@ func searchThrough(t *testing.T, host tool.Host) (tool.Outcome, error) {
 	return research.Invoke(t.Context(), made)
 }
 
-// TestWhatTheHostRefuses is a limit for the guest, or the end of what it can ask.
+// TestWhatTheHostRefuses: a refusal by the host is a limit for the guest, or the end of its calls.
 func TestWhatTheHostRefuses(t *testing.T) {
 	for kind, want := range map[tool.Kind]struct {
 		status int
@@ -208,7 +208,7 @@ func TestWhatTheHostRefuses(t *testing.T) {
 	} {
 		outcome, err := searchThrough(t, refusing(&tool.Error{Op: "call", Kind: kind, Message: "in words"}))
 		require.NoError(t, err)
-		failure := decode[came](t, results(t, outcome)[0]).Failure
+		failure := decode[callReply](t, results(t, outcome)[0]).Failure
 		require.NotNil(t, failure)
 		assert.Equal(t, want.status, failure.Status)
 		assert.Equal(t, want.text, failure.Text)
@@ -295,13 +295,12 @@ func TestGoToolMakesCallsAtOnce(t *testing.T) {
 		return tool.Outcome{Result: tool.Result{Success: true, Output: "all"}}, nil
 	})
 	outcome := h.mustCall(t, "outer", steps(asks("fan")))
-	assert.Equal(t, "all", decode[came](t, results(t, outcome)[0]).Output)
+	assert.Equal(t, "all", decode[callReply](t, results(t, outcome)[0]).Output)
 	assert.EqualValues(t, 1, most.Load(), "one guest at a time")
 	assert.Zero(t, inside(h.runtime.gate)+inside(elsewhere.runtime.gate))
 }
 
-// TestStaleContext: once the guest has gone on, nothing runs in its place any more, whatever a
-// Go tool has kept.
+// TestStaleContext: once the guest has continued, no other call runs in its place, whatever a Go tool has kept.
 func TestStaleContext(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "outer", "", "keeper")
@@ -328,7 +327,7 @@ func TestStaleContext(t *testing.T) {
 	assert.Equal(t, tool.Cancelled, record.Result.Kind)
 }
 
-// TestNestedCallsShareTheDeadline: the caller's time is spent while others run for it.
+// TestNestedCallsShareTheDeadline: the caller's time passes while other tools run for it.
 func TestNestedCallsShareTheDeadline(t *testing.T) {
 	h := newHousehold(t, Options{})
 	h.add(t, "outer", "limits: {timeout: 2s}", "spinner", "brief")
@@ -373,7 +372,7 @@ func TestCallBeforeInputIsNotSnapshotted(t *testing.T) {
 	assert.Equal(t, tooEarly("caisson:tools@1.call"), found.Reason)
 	for range 3 {
 		outcome := h.mustCall(t, "early", `{}`)
-		assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
+		assert.True(t, decode[callReply](t, results(t, outcome)[0]).Success)
 	}
 	assert.Len(t, h.records, 3)
 	// One that reads first is resumed, and calls as it does otherwise.
@@ -383,7 +382,7 @@ func TestCallBeforeInputIsNotSnapshotted(t *testing.T) {
 	assert.True(t, found.Resumed, found.Reason)
 	for range 5 {
 		outcome := h.mustCall(t, "late", steps(asks("search", echoes("found"))))
-		assert.True(t, decode[came](t, results(t, outcome)[0]).Success)
+		assert.True(t, decode[callReply](t, results(t, outcome)[0]).Success)
 	}
 }
 

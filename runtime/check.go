@@ -25,7 +25,7 @@ func Check(m *manifests.Manifest) []manifests.Problem {
 	return problems
 }
 
-// unenforced lists what a manifest can request but this version does not support.
+// unenforced lists the requests of manifests that this version does not support.
 var unenforced = []struct {
 	path, what, fix string
 	asked           func(*manifests.Manifest) bool
@@ -38,7 +38,7 @@ var unenforced = []struct {
 		func(m *manifests.Manifest) bool { return m.Permissions.LLM != nil }},
 }
 
-func checked(m *manifests.Manifest) error {
+func checkSupported(m *manifests.Manifest) error {
 	if m.Execution == manifests.ExecutionHost {
 		return fmt.Errorf("%w: %s is a Go function and has none", ErrModule, m.Name)
 	}
@@ -48,9 +48,9 @@ func checked(m *manifests.Manifest) error {
 	return nil
 }
 
-// unused returns the permissions that the manifest requests but the module cannot use, because
+// unusedPermissions returns the permissions that the manifest requests but the module cannot use, because
 // neither it nor a library has the imports.
-func unused(m *manifests.Manifest, all []wasm.Import) []string {
+func unusedPermissions(m *manifests.Manifest, all []wasm.Import) []string {
 	var imports, found []string
 	for _, i := range all {
 		imports = append(imports, i.Module+"."+i.Name)

@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestPathsThatClimbOut: if an argument climbs out of a mounted directory, the receipt says to what paths are
-// relative, although the guest cleans the path before it opens it. Nothing suggests to grant the directory
+// TestPathsThatClimbOut: if an argument climbs out of a mounted directory, the receipt names the directory to which
+// paths are relative, although the guest cleans the path before it opens it. It does not suggest to grant the directory
 // to which the path leads. Control: the same path, written as an absolute one, gets that suggestion.
 func TestPathsThatClimbOut(t *testing.T) {
 	guest := load(t, newRuntime(t, Options{}), manifest(t, "internal/guests/failing/failing.wasm", "permissions: {files: [{path: /project}]}"),

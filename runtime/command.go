@@ -20,7 +20,7 @@ import (
 // startFunction is the export that is the entry point of a WASI command.
 const startFunction = "_start"
 
-// unusableError is an [ErrModule] whose text leaves out what its cause repeats.
+// unusableError is an [ErrModule] whose text does not repeat its cause.
 type unusableError struct {
 	library string // that is at fault; empty for the module itself, or several
 	problem string
@@ -28,7 +28,7 @@ type unusableError struct {
 	cause   error  // may be nil
 }
 
-// Error returns the problem and what to do about it.
+// Error returns the problem and the fix.
 func (e *unusableError) Error() string {
 	if e.fix == "" {
 		return e.problem
@@ -50,13 +50,14 @@ func (e *unusableError) Unwrap() []error {
 	return []error{ErrModule, e.cause}
 }
 
-// findings are what is wrong with a tool's modules, by file, and what to do about it.
+// findings are the problems of a tool's modules, by file, and their fixes.
 type findings struct {
 	problems, fixes []string
 	libraries       []string // at fault; "" for the module itself
 }
 
-// add adds what is wrong with a module. Each problem ends a sentence about it.
+// add adds the problems of a module, and their fixes. Each problem completes a sentence that begins with the module's
+// path.
 func (f *findings) add(p part, problems, fixes []string) {
 	if len(problems) == 0 {
 		return
@@ -102,18 +103,18 @@ func checkCommand(m *manifests.Manifest, source engine.Source, linked *wasm.Link
 	return found.err()
 }
 
-// checkImports returns what is wrong with the imports of one of a tool's modules, and whether the host
-// offers all of them.
+// checkImports returns the problems with the imports of one of a tool's modules and their fixes, and whether the host
+// offers all of the imports.
 func checkImports(
 	m *manifests.Manifest, p part, plugin bool, functions []HostFunction,
 ) (problems, fixes []string, complete bool) {
-	missing, mistyped := unoffered(p.imports, plugin, functions)
+	missing, mistyped := findUnoffered(p.imports, plugin, functions)
 	if len(missing) > 0 {
-		problems = append(problems, fmt.Sprintf("imports %s, which this runtime does not offer", listed(missing)))
+		problems = append(problems, fmt.Sprintf("imports %s, which this runtime does not offer", listImports(missing)))
 		fixes = append(fixes, forImports(missing, p, plugin, slices.Sorted(maps.Keys(m.Module.Libraries))))
 	}
 	if len(mistyped) > 0 {
-		problems = append(problems, fmt.Sprintf("imports %s with the wrong type", listed(mistyped)))
+		problems = append(problems, fmt.Sprintf("imports %s with the wrong type", listImports(mistyped)))
 		fix := foreignTo(mistyped)
 		if plugin && slices.ContainsFunc(mistyped, of(extism.Module)) {
 			fix = "" // it is for this one
@@ -125,19 +126,19 @@ func checkImports(
 		used := slices.DeleteFunc(slices.Clone(p.imports), func(i wasm.Import) bool { return i.Module != k.Module })
 		if k.Module != "" && len(used) > 0 && !k.Asked(m) {
 			problems = append(problems,
-				fmt.Sprintf("imports %s, but its manifest does not ask for permissions.%s", listed(used), k.Name))
+				fmt.Sprintf("imports %s, but its manifest does not ask for permissions.%s", listImports(used), k.Name))
 			fixes = append(fixes, request)
 		}
 	}
-	if silent := unasked(m, p.imports, functions); plugin && len(silent) > 0 {
+	if silent := unrequestedImports(m, p.imports, functions); plugin && len(silent) > 0 {
 		problems = append(problems,
-			fmt.Sprintf("imports %s, but its manifest does not ask for permissions.functions", listed(silent)))
+			fmt.Sprintf("imports %s, but its manifest does not ask for permissions.functions", listImports(silent)))
 		fixes = append(fixes, request)
 	}
 	return problems, fixes, len(missing) == 0
 }
 
-// checkExports returns what is wrong with the module that calls run, apart from its imports.
+// checkExports returns the problems of the module that calls run, except those with its imports, and their fixes.
 func checkExports(m *manifests.Manifest, p part, plugin, complete bool) (problems, fixes []string) {
 	add := func(fix, problem string) { problems, fixes = append(problems, problem), append(fixes, fix) }
 	if plugin { // Parse finds these two if the manifest has the ABI
@@ -168,11 +169,11 @@ func checkExports(m *manifests.Manifest, p part, plugin, complete bool) (problem
 	return problems, fixes
 }
 
-// unoffered returns the imports that this runtime does not offer, and those that it offers with
+// findUnoffered returns the imports that this runtime does not offer, and those that it offers with
 // another type.
-func unoffered(imports []wasm.Import, plugin bool, more []HostFunction) (missing, mistyped []wasm.Import) {
+func findUnoffered(imports []wasm.Import, plugin bool, more []HostFunction) (missing, mistyped []wasm.Import) {
 	functions := map[[2]string]hostfuncs.Function{}
-	all := offered()
+	all := offeredFunctions()
 	if plugin {
 		all = append(all, extism.Offered()...)
 		for _, f := range more {
@@ -205,24 +206,23 @@ func sameTypes(declared []wasm.ValueType, offered []hostfuncs.ValueType) bool {
 // offeredModules returns the modules of the offered functions, sorted.
 func offeredModules() []string {
 	var modules []string
-	for _, f := range offered() {
+	for _, f := range offeredFunctions() {
 		modules = append(modules, f.Module)
 	}
 	slices.Sort(modules)
 	return slices.Compact(modules)
 }
 
-// How many modules a message about imports lists, how many names of each, and how many bytes of a
-// name.
+// The maximum numbers of modules in a message about imports, of names of each, and of bytes of a name.
 const (
 	listedModules = 4
 	listedNames   = 5
 	listedBytes   = 80
 )
 
-// listed names imports, by kind and module: the functions "a", "b" and 3 more of "env", the memory
+// listImports names imports, by kind and module: the functions "a", "b" and 3 more of "env", the memory
 // "memory" of "env".
-func listed(imports []wasm.Import) string {
+func listImports(imports []wasm.Import) string {
 	type group struct {
 		kind   wasm.ExternKind
 		module string
@@ -282,10 +282,10 @@ func quotedName(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// offered returns the functions that modules may import. Those of abi.IO, abi.Stream and
-// abi.Context need no permission: abi.IO reads the responses of the other modules, abi.Stream
-// shows output of the call early, and abi.Context returns what has been granted already.
-func offered() []hostfuncs.Function {
+// offeredFunctions returns the functions that modules may import. Those of abi.IO, abi.Stream and abi.Context need no
+// permission: abi.IO reads the responses of the other modules, abi.Stream shows output of the call early, and
+// abi.Context returns only data that the tool may have already.
+func offeredFunctions() []hostfuncs.Function {
 	functions := append(wasi.Functions(), abi.Functions()...)
 	for _, k := range permit.Kinds() {
 		if k.Functions != nil {

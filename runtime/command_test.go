@@ -75,8 +75,8 @@ func refusal(t *testing.T, module string) (problem, fix string) {
 	return problem, fix
 }
 
-// TestAllThatIsMissingIsOneMessage: whoever corrects the first finding should not meet the next one
-// after another build.
+// TestAllThatIsMissingIsOneMessage: a developer who corrects the first finding should not meet the next one after
+// another build.
 func TestAllThatIsMissingIsOneMessage(t *testing.T) {
 	problem, fix := refusal(t, unfit{
 		imports: []string{"env a", "env b", "wasi_snapshot_preview1 fd_close", "caisson:net@1 request", "env a", "env c", "env d", "env e", "env f", "env g", "other x"},
@@ -110,8 +110,8 @@ func TestMessagesAboutImportsAreBounded(t *testing.T) {
 	assert.NotContains(t, problem, "\uFFFD")
 }
 
-// TestModulesAreCheckedBeforeTheyAreCompiled: the compiler would refuse this module, too, but may take
-// long over others.
+// TestModulesAreCheckedBeforeTheyAreCompiled: the compiler would refuse this module, too, but may take long for other
+// ones.
 func TestModulesAreCheckedBeforeTheyAreCompiled(t *testing.T) {
 	const labels = 50_001
 	body := "\x41\x00\x0e" + number(labels-1) + strings.Repeat("\x00", labels) // i32.const 0, br_table
@@ -129,8 +129,8 @@ func TestModulesAreCheckedBeforeTheyAreCompiled(t *testing.T) {
 	require.ErrorIs(t, err, wasm.ErrLimit)
 }
 
-// TestEveryManifestOfAModuleIsChecked: two tools may have one module, and only one of them what it
-// imports.
+// TestEveryManifestOfAModuleIsChecked: two tools may have one module, and only one of them may request the permission
+// for its imports.
 func TestEveryManifestOfAModuleIsChecked(t *testing.T) {
 	r := newRuntime(t, Options{})
 	asks := importing(t, "caisson:net@1", "request", 4, 0x7e, wantsNetwork)
@@ -142,7 +142,7 @@ func TestEveryManifestOfAModuleIsChecked(t *testing.T) {
 	}
 }
 
-// TestAdviceIsForTheToolchain: what to do depends on what built the module.
+// TestAdviceIsForTheToolchain: the fix depends on the compiler of the module.
 func TestAdviceIsForTheToolchain(t *testing.T) {
 	rust, cpp, clang, golang := []string{"language Rust", "processed-by rustc"}, []string{"language C_plus_plus_14", "processed-by Debian clang"},
 		[]string{"processed-by clang_21.1.4-wasi-sdk"}, []string{"language Go", "processed-by Go cmd/compile"}
@@ -194,8 +194,8 @@ func TestAdviceIsForTheToolchain(t *testing.T) {
 	assert.Contains(t, fix, "without the step that makes a component")
 }
 
-// TestAdviceForProposals: a module that needs what this runtime does not have is refused with the feature's name and
-// how to build it without.
+// TestAdviceForProposals: a module that needs a feature that this runtime does not have is refused with the feature's
+// name and the way to build it without.
 func TestAdviceForProposals(t *testing.T) {
 	head := magic + section(1, "\x01\x60\x00\x00")
 	withMemory := func(memory string) string { return head + section(5, memory) }
@@ -224,7 +224,8 @@ func TestAdviceForProposals(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreNoModules: what stands in the place of a module is named, with how to get the module.
+// TestFilesThatAreNoModules: the error names the kind of file that is in the place of a module, and how to get the
+// module.
 func TestFilesThatAreNoModules(t *testing.T) {
 	whole := unfit{export: "_start"}.module()
 	for name, c := range map[string]struct{ file, problem, fix string }{

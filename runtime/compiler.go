@@ -38,8 +38,8 @@ func ChildCompiler(ctx context.Context) Compiler {
 	return Compiler{child: engine.Compiler{Executable: executable}, err: err}
 }
 
-// digests parses SHA-256 digests in hex.
-func digests(texts []string) ([]engine.Digest, error) {
+// parseDigests parses SHA-256 digests in hex.
+func parseDigests(texts []string) ([]engine.Digest, error) {
 	var read []engine.Digest
 	for _, text := range texts {
 		digest, err := hex.DecodeString(text)

@@ -67,8 +67,8 @@ func TestConstantFilesAreReadAtTheStart(t *testing.T) {
 	}
 }
 
-// TestConstantFilesCannotBeChanged: a guest that writes gets the refusal of a read-only directory, with
-// a receipt, and the next call reads what was there before.
+// TestConstantFilesCannotBeChanged: a guest that writes gets the refusal of a read-only directory, with a receipt, and
+// the next call reads the unchanged files.
 func TestConstantFilesCannotBeChanged(t *testing.T) {
 	r := newRuntime(t, Options{})
 	loaded, err := r.loadWith(t.Context(), manifest(t, probe, ""), manifests.Grants{}, constantsAt(t, "/project", "constant"))

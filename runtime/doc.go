@@ -1,6 +1,6 @@
-// Package runtime turns a manifest and the operator's grants into a tool that can be
-// invoked. Each call runs the tool's module in a fresh sandbox with limits on time, memory
-// and output. The module can reach only what the manifest requests and a grant allows.
+// Package runtime makes an invocable tool from a manifest and the operator's grants. Each call runs the tool's module
+// in a fresh sandbox with limits on time, memory and output. The module has only the access that the manifest requests
+// and a grant allows.
 //
 //	rt, err := runtime.New(ctx, runtime.Options{})
 //	defer rt.Close(ctx)

@@ -13,7 +13,8 @@ import (
 )
 
 // TestProgramsMayEmptyAFile: a program that truncates a file when it opens it has emptied it, although the quota has no
-// room for what it writes then. It is told so. One that writes to a file first changes nothing. The control has room.
+// room for the new content. The write fails. A program that writes to a file without truncating it changes nothing. The
+// control has room.
 func TestProgramsMayEmptyAFile(t *testing.T) {
 	const content = "the new text that is longer than the room"
 	for name, c := range map[string]struct {

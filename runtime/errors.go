@@ -11,9 +11,8 @@ import (
 
 // Kinds of failures, for [errors.Is].
 var (
-	// ErrGrant means that a grant or a denial of the operator's cannot be used, such as a grant of a directory that
-	// does not exist. Every tool that the grant is for fails with the same cause, whether or not it requests what is
-	// granted.
+	// ErrGrant means that a grant or a denial of the operator's cannot be used, such as a grant of a directory that does
+	// not exist. Every tool that the grant is for fails with the same cause, even if it does not request the permission.
 	ErrGrant = errors.New("invalid grant")
 	// ErrModule means that a tool's module cannot be read or is not a module that this runtime can run.
 	ErrModule = errors.New("module cannot be used")

@@ -28,7 +28,7 @@ func shipped(folder, name string) *manifests.Manifest {
 	return m
 }
 
-// A runtime makes a tool of a manifest and what is granted to it. It keeps the machine code in a folder, so that later
+// A runtime makes a tool from a manifest and the grants to it. It keeps the machine code in a folder, so that later
 // processes need not compile the module.
 func ExampleRuntime_Load() {
 	ctx := context.Background()
@@ -54,7 +54,7 @@ func ExampleRuntime_Load() {
 	// Output: 42 <nil>
 }
 
-// Decisions say what became of each permission that a manifest asks for.
+// Decisions returns the decision about each permission that a manifest requests.
 func ExampleTool_Decisions() {
 	ctx := context.Background()
 	rt, err := runtime.New(ctx, runtime.Options{})
@@ -123,7 +123,7 @@ func greeter() *manifests.Manifest {
 	m, err := manifests.Parse(filepath.Join(strings.TrimSpace(string(folder)), "wasm", "greet.tool.yaml"), []byte(`
 schema: caisson/v1
 name: greet
-description: Greets somebody.
+description: Greets a person.
 module: {path: host_memory.wasm, abi: extism, entry: run_test, stdin: "{name}", stdout: text}
 parameters: {properties: {name: {type: string}}, required: [name]}
 permissions: {functions: [host.to_upper]}

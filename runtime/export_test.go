@@ -1,5 +1,5 @@
 package runtime
 
-// What the tests of this package's API also look at.
+// For the tests of this package's API.
 
 func (h HostFunction) PermissionName() string { return h.permissionName() }

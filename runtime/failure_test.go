@@ -30,8 +30,8 @@ func TestFailuresHoldTheToolsLastWords(t *testing.T) {
 	assert.Equal(t, "the tool exited with code 3", outcome.Result.Error)
 }
 
-// TestPrivateLastWords: what a program writes to standard error stays out of the failure that a
-// model reads, and still decides what the failure was.
+// TestPrivateLastWords: a private standard error is not in the failure that a model reads, and still decides the
+// failure's kind.
 func TestPrivateLastWords(t *testing.T) {
 	private := manifest(t, "internal/guests/failing/failing.wasm", "module: {path: guest.wasm, stderr: private}")
 	guest := load(t, newRuntime(t, Options{}), private, manifests.Grants{})
@@ -55,7 +55,7 @@ func TestPrivateLastWords(t *testing.T) {
 	assert.Equal(t, "the tool exited with code 2", outcome.Result.Error, "nor is it in what a crash says")
 }
 
-// TestSuccessCodes: an exit code that the manifest lists is no failure of its own.
+// TestSuccessCodes: an exit code that the manifest lists is not by itself a failure.
 func TestSuccessCodes(t *testing.T) {
 	m := manifest(t, "internal/guests/failing/failing.wasm", "module: {path: guest.wasm, success_codes: [0, 1]}")
 	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{})
@@ -74,8 +74,8 @@ func TestSuccessCodes(t *testing.T) {
 	}
 }
 
-// TestProbesBeforeTheInputAreNotes: language runtimes look for files of their own as they start. No
-// failure comes of that, though nothing else explains it.
+// TestProbesBeforeTheInputAreNotes: language runtimes look for their own files as they start. These denials do not
+// explain a failure, even if nothing else does.
 func TestProbesBeforeTheInputAreNotes(t *testing.T) {
 	guest := load(t, newRuntime(t, Options{}), manifest(t, "internal/guests/failing/failing.wasm", ""), manifests.Grants{})
 	outcome, err := invoke(t, guest, `{"code":3}`)
@@ -84,7 +84,7 @@ func TestProbesBeforeTheInputAreNotes(t *testing.T) {
 	require.Len(t, outcome.Denials, 1)
 	assert.Equal(t, "/pyvenv.cfg", outcome.Denials[0].Value)
 	assert.True(t, outcome.Denials[0].Note)
-	assert.Zero(t, outcome.Denials[0].Allow, "nobody should mount anything at /")
+	assert.Zero(t, outcome.Denials[0].Allow, "a mount at / is never proposed")
 
 	outcome, err = invoke(t, guest, `{"open":"/pyvenv.cfg","code":3}`)
 	require.ErrorIs(t, err, tool.Denied, "control: the same after the input")
@@ -116,8 +116,7 @@ func TestDenialsOfAResumedProgramAreNoNotes(t *testing.T) {
 	}
 }
 
-// TestFailuresHoldWhatWasPrinted: a program whose output is not what its manifest says is heard all the
-// same.
+// TestFailuresHoldWhatWasPrinted: a failed program's output is in the result even if it is not in the manifest's mode.
 func TestFailuresHoldWhatWasPrinted(t *testing.T) {
 	for _, c := range []struct {
 		mode, print, log string
@@ -144,10 +143,10 @@ func TestFailuresHoldWhatWasPrinted(t *testing.T) {
 	}
 }
 
-// keptOfEnd is how many bytes of the end of a long log are kept.
+// keptOfEnd is the number of last bytes that are kept of a long log.
 const keptOfEnd = 2 << 10
 
-// TestLongLogsEndWithTheReason: of a log that is too long, the end is kept too, and is what the model reads.
+// TestLongLogsEndWithTheReason: of a log that is too long, the end is kept too, and the model reads it.
 func TestLongLogsEndWithTheReason(t *testing.T) {
 	for _, limit := range []int{1, 100, 1 << 10} {
 		m := manifest(t, "internal/guests/failing/failing.wasm", fmt.Sprintf("limits: {stderr: %d}", limit))

@@ -120,7 +120,7 @@ func open(path string, oflags, rights int) step {
 
 func on(call, path string) step { return step{"call": call, "fd": projectFD, "path": path} }
 
-// escapes are attempts to reach what lies outside the project.
+// escapes are attempts to reach files outside of the project.
 func escapes(s scene) map[string][]step {
 	read := step{"call": "fd_read", "fd": -1, "size": 100}
 	attacks := map[string][]step{
@@ -175,7 +175,7 @@ func TestNoWayOutOfTheProject(t *testing.T) {
 		assert.Equal(t, before, fingerprint(t, s.outside, s.project), "nothing outside the project has changed")
 	}
 
-	// The control: the same calls, turned to what is inside, succeed.
+	// The control: the same calls, with paths inside, succeed.
 	s := newScene(t)
 	guest := s.guest(t, manifests.AccessReadWrite, "")
 	answers, outcome := alice(t, guest,

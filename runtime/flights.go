@@ -9,8 +9,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
-// flights runs a function once for all callers that ask for it meanwhile. Each of them waits until its context ends,
-// although the function may not look at the time. It is safe for concurrent use.
+// flights runs a function once for all callers that ask for it meanwhile. Each caller waits until its own context ends,
+// even if the function does not check the time. It is safe for concurrent use.
 type flights[T any] struct {
 	mu  sync.Mutex
 	now *flight[T] // nil unless the function runs and a caller is waiting for it
@@ -25,9 +25,9 @@ type flight[T any] struct {
 	err     error
 }
 
-// do runs the function in another goroutine, or waits for the run that others wait for. The function's context is the
-// base, since the run may outlive the caller that began it, and ends when no caller is waiting. The function's name is
-// that in the error if it panics.
+// do runs the function in another goroutine, or waits for a run that another caller began. The function's context
+// derives from base, since the run may outlive the caller that began it, and ends when no caller is waiting. If the
+// function panics, the error has its name.
 func (s *flights[T]) do(ctx, base context.Context, name string, function func(context.Context) (T, error)) (T, error) {
 	s.mu.Lock()
 	run := s.now

@@ -48,7 +48,7 @@ func TestProgramsForOtherHosts(t *testing.T) {
 	}
 	var report map[string]any
 	require.NoError(t, json.Unmarshal([]byte(outcome.Result.Output), &report))
-	delete(report, "wrong") // what the last one before it left
+	delete(report, "wrong") // the value of the call before it
 	assert.JSONEq(t, string(encode(t, want)), string(encode(t, report)))
 	require.Len(t, outcome.Denials, 2)
 	for i, name := range []string{"sock_open", "sock_getaddrinfo"} {

@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// host holds what the guest of one call can request besides WASI. Emissions and questions about its
+// host holds the services that the guest of one call can request in addition to WASI. Emissions and questions about its
 // own call are not listed among the host calls of the record, since they need no permission.
 type host struct {
 	session abi.Session
@@ -43,7 +43,7 @@ func (r *run) prepareHost() {
 	}
 }
 
-// newPermitted returns what the guest can request that needs permissions.
+// newPermitted returns the services for the guest that need permissions.
 func (r *run) newPermitted() *permitted {
 	t := r.tool
 	p := &permitted{
@@ -82,7 +82,7 @@ func (r *run) call(ctx context.Context, call tool.Call) (tool.Record, error) {
 	}
 	call.Function.Arguments = string(masked)
 	defer r.guest.Calling()()
-	s := r.newSeat(ctx)
+	s := r.newNestedSlot(ctx)
 	defer s.close()
 	return r.invocation.Host.Call(planning.With(s.ctx, r.guest.Planned), call)
 }
@@ -94,8 +94,8 @@ func (h *host) close() {
 	}
 }
 
-// makeNotes turns the denials so far into notes: the guest is about to read its input. What it asks
-// for before then is what a language runtime looks for in every program.
+// makeNotes turns the denials so far into notes. The guest is about to read its input: the denied requests before then
+// are those that a language runtime makes in every program.
 func (r *run) makeNotes() {
 	if r.noted { // a plug-in may read two inputs, that of WASI and its own
 		return
@@ -159,10 +159,10 @@ func (r *run) collect() {
 	a.HostCalls = a.HostCalls[:min(len(a.HostCalls), tool.MaxHostCalls)]
 }
 
-// collectFiles adds what the call did with files.
+// collectFiles adds the call's denials and host calls about files.
 func (r *run) collectFiles() {
 	a := &r.answer
-	if a.Unread { // so what it looked for may be a runtime's
+	if a.Unread { // so a language runtime may have made the requests
 		r.view.Journal.MakeNotes()
 	}
 	a.Denials = r.view.Journal.Denials()
@@ -202,9 +202,9 @@ func (a *asking) Check(name string) (bool, *tool.Denial) {
 	return exists, denial
 }
 
-// about returns what the guest may know about its call. It includes only the context values that
-// the tool was granted and the files that the tool can open, and not the names of others. What the
-// caller's request says is only what it says to this tool.
+// about returns the data that the guest may have about its call. It includes only the context values that the tool was
+// granted and the files that the tool can open, and not the names of other ones. The caller's request is included as
+// far as it concerns this tool.
 func (r *run) about() abi.About {
 	made := r.invocation
 	about := abi.About{
@@ -225,8 +225,8 @@ func (r *run) about() abi.About {
 	return about
 }
 
-// speech returns the options of the guest's stream. Like its result, what the guest emits is
-// limited to the tool's output limit and masked.
+// speech returns the options of the guest's stream. Like its result, the guest's emissions are limited to the tool's
+// output limit and masked.
 func (r *run) speech() stream.Options {
 	secrets := r.tool.permit.Secrets
 	options := stream.Options{Bytes: int64(r.tool.limits.Output)}

@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// hostNamespace is the default of [HostFunction.Namespace], as it is in Extism's libraries.
+// hostNamespace is the default of [HostFunction.Namespace], and that of Extism's libraries.
 const hostNamespace = "extism:host/user"
 
 // HostFunction is a function of the embedding program that Extism plug-ins can import. A plug-in is
@@ -200,8 +200,8 @@ func permissionNames(functions []HostFunction) []string {
 	return slices.Compact(names)
 }
 
-// unasked returns the imports of functions of the embedding program that a manifest does not request.
-func unasked(m *manifests.Manifest, all []wasm.Import, functions []HostFunction) (imports []wasm.Import) {
+// unrequestedImports returns the imports of functions of the embedding program that a manifest does not request.
+func unrequestedImports(m *manifests.Manifest, all []wasm.Import, functions []HostFunction) (imports []wasm.Import) {
 	for _, i := range all {
 		for _, f := range functions {
 			if i.Module == f.namespace() && i.Name == f.Name && !slices.Contains(m.Permissions.Functions, f.permissionName()) {

@@ -174,7 +174,7 @@ func TestFailuresOfHostFunctionsEndThePlugin(t *testing.T) {
 	}
 }
 
-// TestAttackSecretInTheErrorOfAHostFunction: a function may say what the plug-in passed to it.
+// TestAttackSecretInTheErrorOfAHostFunction: a function's error may contain the plug-in's argument.
 func TestAttackSecretInTheErrorOfAHostFunction(t *testing.T) {
 	const asks = "permissions: {functions: [host.to_upper], network: [{host: api.example.com}], secrets: [{name: KEY, host: api.example.com, header: X-Key}]}\n"
 	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return secretValue, true }, HostFunctions: []HostFunction{

@@ -80,10 +80,10 @@ func (h *household) load(t testing.TB, m *manifests.Manifest, grants manifests.G
 	return loaded
 }
 
-// errNested is what the household says of a call that is too deep.
+// errNested is the household's error for a call that is too deep.
 var errNested = &tool.Error{Op: "call", Kind: tool.Busy, Message: "calls are nested too deep"}
 
-// nested is one call's way to make others.
+// nested is the host of one call, with which it makes nested calls.
 type nested struct {
 	household *household
 	parent    string
@@ -145,23 +145,23 @@ func (h *household) callIn(t testing.TB, ctx context.Context, name, arguments st
 	return h.tools[name].Invoke(ctx, made)
 }
 
-// steps are what a callprobe is told to do.
+// steps returns the arguments with which a callprobe takes these steps.
 func steps(list ...string) string { return `{"steps":[` + strings.Join(list, ",") + `]}` }
 
-// asks is a step that calls a tool, with steps of its own.
+// asks returns a step that calls a tool, which takes these steps.
 func asks(name string, list ...string) string {
 	return fmt.Sprintf(`{"do":"call","name":%q,"arguments":%s}`, name, steps(list...))
 }
 
-// asksOften is a step that calls a tool so many times, and tells how the calls ended.
+// asksOften returns a step that calls a tool count times. Its result says how the calls ended.
 func asksOften(name string, count int, list ...string) string {
 	return fmt.Sprintf(`{"do":"flood","name":%q,"count":%d,"arguments":%s}`, name, count, steps(list...))
 }
 
 func echoes(text string) string { return fmt.Sprintf(`{"do":"echo","text":%q}`, text) }
 
-// came is what came of a step that calls.
-type came struct {
+// callReply is the result of a step that calls a tool.
+type callReply struct {
 	Success bool
 	Output  string
 	Data    []json.RawMessage
@@ -178,7 +178,7 @@ type came struct {
 	}
 }
 
-// results are what came of the steps of a callprobe.
+// results returns the results of a callprobe's steps.
 func results(t testing.TB, outcome tool.Outcome) []json.RawMessage {
 	t.Helper()
 	require.True(t, outcome.Result.Success, outcome.Result.Error)
@@ -207,7 +207,7 @@ var (
 	spinning  = bare("\x03\x40\x0c\x00\x0b") // loops forever
 )
 
-// looping is a command that runs a loop for so many rounds.
+// looping returns a command that runs a loop for some rounds.
 func looping(rounds int) string { return bare(loop(rounds)) }
 
 func loop(rounds int) string {
@@ -225,7 +225,7 @@ func signed(n int) string {
 	return string(append(text, byte(n&0x7f)))
 }
 
-// requesting is a command that makes a call so many times, and runs a loop after each.
+// requesting returns a command that makes a call count times, and runs a loop after each.
 func requesting(request string, count, rounds int) string {
 	then := "\x1a" + loop(rounds) // drop
 	return requestingThen(request, then+strings.Repeat(callOf(request)+then, count-1))
@@ -236,7 +236,7 @@ func callOf(request string) string {
 	return "\x41\x00\x41" + signed(len(request)) + "\x10\x00" // call(0, length)
 }
 
-// requestingThen is a command that makes a call and goes on with its result.
+// requestingThen returns a command that makes a call and then runs code on its result.
 func requestingThen(request, then string) string {
 	return magic + section(1, "\x02\x60\x02\x7f\x7f\x01\x7e\x60\x00\x00") +
 		section(2, "\x01"+vector("caisson:tools@1")+vector("call")+"\x00\x00") + section(3, "\x01\x01") + section(5, "\x01\x00\x01") +

@@ -118,7 +118,7 @@ func TestIdentityIsOfWhatIsPermitted(t *testing.T) {
 	}
 }
 
-// TestIdentityIsTheSameForTheSame: an approval that lasts must not end with what makes no difference.
+// TestIdentityIsTheSameForTheSame: a lasting approval must not end with an irrelevant change.
 func TestIdentityIsTheSameForTheSame(t *testing.T) {
 	options := Options{LookupEnv: withKey}
 	r := newRuntime(t, options)
@@ -188,7 +188,7 @@ type fullTerms struct {
 	Limits   Limits
 }
 
-// full returns what a tool could be asked, granted and denied, all of it anew.
+// full returns new terms with every possible request, grant and denial.
 func full(t *testing.T, dir string) *fullTerms {
 	t.Helper()
 	template, err := modules.ParseArgTemplate("{a}")
@@ -251,7 +251,7 @@ const testModule = "abababababababababababababababababababababababababababababab
 // reason.
 var noDifference = map[string]string{
 	"Manifest.File":          "where it is written",
-	"Manifest.Module.Path":   "the module's digest is part of the identity, beside the terms",
+	"Manifest.Module.Path":   "the module's digest is part of the identity, in addition to the terms",
 	"Manifest.Module.SHA256": "the same", "Manifest.Module.Language": "the same", "Manifest.Module.Packages": "the same", "Manifest.Module.Sample": "the same", "Manifest.Module.Libraries": "the same",
 	"Manifest.Label": "for people", "Manifest.Description": "for models", "Manifest.Version": "for people", "Manifest.Category": "for people",
 	"Manifest.Aliases":  "names are resolved before",
@@ -259,8 +259,8 @@ var noDifference = map[string]string{
 	"Manifest.Summary":  "it is for people who choose tools",
 	"Manifest.Requires": "without it no call runs",
 	"Manifest.Limits":   "the limits that hold are part of it",
-	"Manifest.Format":   "for models: what they wrote is an argument, and part of what is approved of",
-	"Grants.Approved":   "an approval is not what is approved of",
+	"Manifest.Format":   "for models: their texts are arguments, and part of the approved call",
+	"Grants.Approved":   "an approval is not part of the approved terms",
 	"Grants.Ask":        "a question is not, either",
 }
 
@@ -313,19 +313,19 @@ func TestEachTermMakesAnotherIdentity(t *testing.T) {
 		case isExcused(path):
 			assert.Equal(t, want, got, "%s makes a difference, and is said to make none", path)
 		default:
-			assert.NotEqual(t, want, got, "%s was changed, and what was approved of before still is", path)
+			assert.NotEqual(t, want, got, "%s was changed, and an earlier approval still holds", path)
 		}
 	}
-	assert.Zero(t, cannotBeLoaded, "a field is changed to what nobody can write: teach alter")
+	assert.Zero(t, cannotBeLoaded, "a field is changed to a value that no manifest can have: teach alter")
 }
 
-// TestFullTermsAreFull: what is never set is never changed.
+// TestFullTermsAreFull: a field that full does not set is never changed.
 func TestFullTermsAreFull(t *testing.T) {
 	set := map[string]bool{}
 	fields(reflect.ValueOf(full(t, t.TempDir())).Elem(), set)
 	for name, is := range set {
 		_, unset := map[string]bool{
-			"Manifest.Parameters": true, "Manifest.Result": true, // are made of what the identity has, or of what is for models
+			"Manifest.Parameters": true, "Manifest.Result": true, // are made of members that the identity has, or that are for models
 			"Manifest.Deprecated": true, "Manifest.Tests": true, // say nothing about calls
 			"Grants.NoNetwork": true, "Grants.NoWrites": true, // are changed from nothing
 		}[name]
@@ -355,7 +355,7 @@ func fields(v reflect.Value, set map[string]bool) {
 	}
 }
 
-// leaves returns the fields that hold no others and are set, by their paths.
+// leaves returns the fields that are set and have no fields themselves, by their paths.
 func leaves(v reflect.Value, path string) map[string]reflect.Value {
 	all := map[string]reflect.Value{}
 	switch {
@@ -375,7 +375,7 @@ func leaves(v reflect.Value, path string) map[string]reflect.Value {
 		maps.Copy(all, leaves(v.Elem(), path))
 	case v.Kind() == reflect.Pointer:
 	case !v.IsZero() || path == "Grants.NoNetwork" || path == "Grants.NoWrites":
-		all[path] = v // others are set in another element of their list
+		all[path] = v // an unset field is set in another element of its list
 	}
 	return all
 }
@@ -383,14 +383,14 @@ func leaves(v reflect.Value, path string) map[string]reflect.Value {
 // alter changes a leaf to something that can be written in its place, where that is known.
 func alter(t *testing.T, v reflect.Value, path string) {
 	t.Helper()
-	others := map[string]string{
+	changed := map[string]string{
 		"read-write": "read", "https": "http", "wasi": "extism", "127.0.0.1:8443": "127.0.0.1:8444", "/v1": "/v1/x", "/v1/admin": "/v1/root", "/data": "/project", "read": "read-write",
 		"KEY2": "KEY", "project_id2": "project_id", "LANG2": "LANG", "other2": "other", "lookup2": "lookup",
 		"sandbox": "client", "function": "custom", "auto": "off", "param": "none", "text": "json",
 	}
 	switch v.Kind() {
 	case reflect.String:
-		if other, known := others[v.String()]; known {
+		if other, known := changed[v.String()]; known {
 			v.SetString(other)
 		} else {
 			v.SetString(v.String() + "x")

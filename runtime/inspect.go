@@ -20,8 +20,8 @@ type ModuleInfo struct {
 	Exports []string `json:"exports"` // of the module itself, sorted
 	// Libraries are the modules that this one is linked with, sorted by name.
 	Libraries []LibraryInfo `json:"libraries"`
-	// MemoryBytes is the initial size of the linear memory of an instance, with its libraries' and, of a plug-in,
-	// with what holds its blocks: what limits.memory must allow at least.
+	// MemoryBytes is the initial size of the linear memory of an instance, with its libraries' and, for a plug-in, that of
+	// the kernel that holds its blocks. It is the minimum for limits.memory.
 	MemoryBytes int64 `json:"memory_bytes"`
 	// SeededGenerators lists the random number generators linked into the module that are
 	// seeded only once, such as "Go's math/rand". Their output may repeat across calls that
@@ -85,7 +85,7 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	}
 	slices.Sort(info.Imports)
 	slices.Sort(info.Exports)
-	info.Unused = append([]string{}, unused(m, linked.Imports)...)
+	info.Unused = append([]string{}, unusedPermissions(m, linked.Imports)...)
 	functions := slices.DeleteFunc(fromProgram(linked.Imports), func(f HostFunction) bool {
 		return !slices.Contains(m.Permissions.Functions, f.permissionName())
 	})
@@ -96,7 +96,7 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	return info, checkValid(m, source, linked)
 }
 
-// add adds what is to be said of one of the modules.
+// add adds a module's size, imports, memory and seeded generators to info and, for a library, its description.
 func (info *ModuleInfo) add(p part) {
 	info.Bytes += len(p.source)
 	for _, i := range p.imports {

@@ -15,10 +15,10 @@ type Isolation struct {
 	// Resumed reports whether the program is started once and each call resumes it where it
 	// first reads its input. Otherwise each call starts it.
 	Resumed bool
-	// Copied reports whether the program is a plug-in that is resumed behind what starts it, such as
-	// _initialize, rather than at a read: each call gets a copy of the memory that this left.
+	// Copied reports whether the program is a plug-in that is resumed after its initializers, such as _initialize, rather
+	// than at a read: each call gets a copy of the memory that they left.
 	Copied bool
-	// Reason is why calls do not resume the program. It is empty if they do.
+	// Reason explains why calls do not resume the program. It is empty if they do.
 	Reason string
 	// NoStart reports whether there is nothing to start: a plug-in's function is called at once.
 	NoStart bool
@@ -29,19 +29,18 @@ type Isolation struct {
 	// Gain reports whether snapshot: start in the manifest would save calls the cost of
 	// starting the program, which they pay now.
 	Gain bool
-	// NewInstances is why each call gets a new instance instead of one that is reset to its
-	// state before the last call. It is empty if instances are reset.
+	// NewInstances explains why each call gets a new instance instead of one that is reset to its state before the last
+	// call. It is empty if instances are reset.
 	NewInstances string
 }
 
-// Isolation compiles the tool's module and starts its program without a call, to find out how
-// calls are isolated. The program sees what it would see before it reads a call's input. A
-// client-run tool has nothing to isolate.
+// Isolation compiles the tool's module and starts its program without a call, to find out how calls are isolated. The
+// program runs as it would in a call until it reads the call's input. A client-run tool has nothing to isolate.
 func (t *Tool) Isolation(ctx context.Context) (Isolation, error) {
 	if t.isClients() {
 		return Isolation{Reason: "the client runs it"}, nil
 	}
-	module, err := t.prepared(ctx)
+	module, err := t.prepareModule(ctx)
 	if err != nil {
 		return Isolation{}, err
 	}

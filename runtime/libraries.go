@@ -42,7 +42,7 @@ func partsOf(m *manifests.Manifest, source engine.Source, linked *wasm.Linked) [
 	return parts
 }
 
-// link reads what a module and its libraries import and export, and checks that they can be linked.
+// link reads the imports and exports of a module and its libraries, and checks that they can be linked.
 func link(m *manifests.Manifest, source engine.Source) (*wasm.Linked, error) {
 	main, err := wasm.Inspect(source.Module)
 	if err != nil {
@@ -80,8 +80,8 @@ func checkNames(m *manifests.Manifest, functions []HostFunction) error {
 	return nil
 }
 
-// unusable wraps an error of the engine or of package wasm for which one of a tool's modules is at
-// fault. It says so once, and what to do about it where that is known. The source may be zero.
+// unusable wraps an error of the engine or of package wasm for which one of a tool's modules is at fault. Its text
+// names the fault once, with the fix where one is known. The source may be zero.
 func unusable(m *manifests.Manifest, source engine.Source, err error) error {
 	at := part{path: m.Module.Path, source: source.Module}
 	library := ""

@@ -33,7 +33,7 @@ const (
 	throughOne = "\x10\x00" // call 0
 )
 
-// piece is a module that can be linked with others.
+// piece is a module that can be linked with other modules.
 type piece struct {
 	imports []pieceImport
 	exports []pieceExport
@@ -109,8 +109,8 @@ func linkedWith(t testing.TB, main piece, libraries map[string]string, more stri
 	return linkedIn(t, t.TempDir(), main.module(), libraries, more)
 }
 
-// TestLibrariesThatCannotBeUsed: inspecting a tool and preparing it say the same: which file is at fault, and what to
-// do about it. Nothing is compiled.
+// TestLibrariesThatCannotBeUsed: inspecting a tool and preparing it report the same file and the same fix. Nothing is
+// compiled.
 func TestLibrariesThatCannotBeUsed(t *testing.T) {
 	usesLib := through(pieceImport{"lib", "f", nothing})
 	lib := answering("f", nothing)
@@ -186,7 +186,7 @@ func TestAttackLibraryNamedLikeTheProgramsFunctions(t *testing.T) {
 	err := load(t, newRuntime(t, Options{HostFunctions: []HostFunction{offered}}), m, offering("text.f")).Prepare(t.Context())
 	require.ErrorIs(t, err, ErrModule)
 	require.ErrorContains(t, err, `no library can be named "text", since the host offers functions of that name`)
-	mustInvoke(t, load(t, newRuntime(t, Options{}), m, offering("text.f")), "{}") // control: nobody offers them
+	mustInvoke(t, load(t, newRuntime(t, Options{}), m, offering("text.f")), "{}") // control: the host does not offer them
 }
 
 // TestLibrariesAskForFunctionsOfTheProgram: a library gets those that the manifest requests and the operator grants, as
@@ -211,7 +211,7 @@ func TestLibrariesAskForFunctionsOfTheProgram(t *testing.T) {
 	assert.Equal(t, 1, called)
 }
 
-// TestFilesOfLibraries: what is wrong with a file is said of that file.
+// TestFilesOfLibraries: an error about a file names that file.
 func TestFilesOfLibraries(t *testing.T) {
 	lib := answering("f", nothing).module()
 	linked := func() (*manifests.Manifest, string) {
@@ -283,8 +283,8 @@ func TestMemoryThatAPluginStartsWith(t *testing.T) {
 	}
 }
 
-// TestDigestsCoverLibraries: each file of a linked tool, and the name of each, makes another tool: for pins, for what
-// is granted to a module, and for approvals.
+// TestDigestsCoverLibraries: a change of any file of a linked tool, or of a file's name, makes another tool for pins,
+// for grants to a module, and for approvals.
 func TestDigestsCoverLibraries(t *testing.T) {
 	usesLib := through(pieceImport{"lib", "f", nothing}).module()
 	lib, other := answering("f", nothing).module(), piece{exports: []pieceExport{{name: "f"}, {name: "g"}}}.module()
@@ -327,11 +327,11 @@ func TestDigestsCoverLibraries(t *testing.T) {
 	require.ErrorIs(t, err, ErrDigest)
 	assert.ErrorContains(t, err, "main.wasm with its libraries has sha256")
 	require.ErrorIs(t, load(t, r, pinned, manifests.Grants{}).Prepare(t.Context()), ErrDigest)
-	mustInvoke(t, before, "{}") // what was compiled still runs
+	mustInvoke(t, before, "{}") // the compiled module still runs
 }
 
-// TestAttackSwappedLibrary: what was loaded, and perhaps approved of, with one library does not run with another that
-// takes its place before the first call.
+// TestAttackSwappedLibrary: a tool that was loaded, and perhaps approved, with one library does not run with another
+// one that replaces it before the first call.
 func TestAttackSwappedLibrary(t *testing.T) {
 	r := newRuntime(t, Options{})
 	for name, replacement := range map[string]piece{"swapped": {exports: []pieceExport{{"f", nothing, "\x01"}}}, "control": answering("f", nothing)} {
@@ -356,7 +356,7 @@ func TestManifestsAllowAsManyLibrariesAsRun(t *testing.T) {
 	assert.Equal(t, engine.MaxLibraries, modules.MaxLibraries)
 }
 
-// TestManyImportsTakeNoTime: whoever inspects a tool links its modules, without a deadline: thousands of functions of a
+// TestManyImportsTakeNoTime: to inspect a tool, its modules are linked without a deadline: thousands of functions of a
 // library, and thousands of modules that could be libraries.
 func TestManyImportsTakeNoTime(t *testing.T) {
 	shortest := func(count, imported int) time.Duration {
@@ -404,7 +404,7 @@ func TestLibrariesAreStartedForAnyEntry(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "main.wasm"), []byte(main.module()), 0o600))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "lib.wasm"), []byte(library.module()), 0o600))
 			loaded := load(t, r, manifestIn(t, dir, "guest", "module: {path: main.wasm, abi: extism, entry: "+entry+", libraries: {lib: lib.wasm}}\n"), manifests.Grants{})
-			for range 4 { // some of them resume what was started
+			for range 4 { // some of them resume the started program
 				outcome, err := invoke(t, loaded, "{}")
 				assert.Equal(t, started, outcome.Result.Success, "%s: %v", entry, err)
 				time.Sleep(10 * time.Millisecond)

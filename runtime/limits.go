@@ -76,7 +76,7 @@ func (l Limits) or(o Limits) Limits {
 	return l.combined(o, func(a, b int64) int64 { return cmp.Or(a, b) })
 }
 
-// narrowed returns the smaller of each limit and the other one, of which zero is none.
+// narrowed returns the smaller of each limit and the other one. Zero is not a limit.
 func (l Limits) narrowed(o Limits) Limits {
 	return l.combined(o, func(a, b int64) int64 { return min(cmp.Or(a, b), cmp.Or(b, a)) })
 }

@@ -47,7 +47,7 @@ func readSource(m *manifests.Manifest) (engine.Source, error) {
 	return source, checkPinned(m, source.Digest())
 }
 
-// hashSource returns the digest of what readSource reads, of which it holds only a piece at a time.
+// hashSource returns the digest of the source that readSource returns, but holds only a piece of it at a time.
 func hashSource(m *manifests.Manifest) (engine.Digest, error) {
 	hashes := map[string]hash.Hash{}
 	err := copyModules(m, func(library string, _ int64) io.Writer {
@@ -65,8 +65,8 @@ func hashSource(m *manifests.Manifest) (engine.Digest, error) {
 	return digest, checkPinned(m, digest)
 }
 
-// copyModules copies a manifest's module and its libraries to what to returns for each: for the empty name, and then
-// for the names of the libraries.
+// copyModules copies a manifest's module, and then its libraries, to the writers that to returns for their names. The
+// module's name is empty.
 func copyModules(m *manifests.Manifest, to func(library string, size int64) io.Writer) error {
 	if m.Execution == manifests.ExecutionClient {
 		return fmt.Errorf("%w: %s has none, since the client runs it", ErrModule, m.Name)
@@ -103,7 +103,7 @@ type moduleFiles struct {
 	left int64  // how many bytes may still be read
 }
 
-// copyFile copies a file to what to returns for its size.
+// copyFile copies a file to the writer that to returns for its size.
 func (f *moduleFiles) copyFile(path string, to func(size int64) io.Writer) error {
 	name := filepath.FromSlash(path)
 	file, info, err := hostfile.OpenIn(f.root, name, hostfile.Follow)
@@ -148,7 +148,7 @@ func checkPinned(m *manifests.Manifest, digest engine.Digest) error {
 	return nil
 }
 
-// codeOf names what a tool's digest is of.
+// codeOf names the code that a tool's digest covers.
 func codeOf(m *manifests.Manifest) string {
 	if len(m.Module.Libraries) > 0 {
 		return m.Module.Path + " with its libraries"
@@ -168,8 +168,8 @@ func readScript(m *manifests.Manifest, folder interpreter.Folder) (*script.Scrip
 	return s, nil
 }
 
-// loadScript is like readScript, and holds what it has read; see [Memory]. Tools are read one after the other, since a
-// small package may unpack to many bytes.
+// loadScript is like readScript, but also holds the script's files in r.scripts, which bounds them; see [Memory].
+// Scripts are read one at a time, since a small package may unpack to many bytes.
 func (r *Runtime) loadScript(ctx context.Context, m *manifests.Manifest) (*script.Script, error) {
 	select {
 	case r.unpacking <- struct{}{}:
@@ -222,7 +222,7 @@ func (t *Tool) compile(ctx context.Context) (*engine.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	module, err := compilation.Wait(ctx, t.checked(engine.Source{}))
+	module, err := compilation.Wait(ctx, t.checker(engine.Source{}))
 	if !errors.Is(err, ErrModule) && !errors.Is(err, engine.ErrModule) {
 		return module, err
 	}
@@ -235,7 +235,7 @@ func (t *Tool) compile(ctx context.Context) (*engine.Module, error) {
 	if unread != nil {
 		source = engine.Source{} // it was changed meanwhile
 	}
-	if module, err = compilation.Wait(ctx, t.checked(source)); errors.Is(err, engine.ErrModule) {
+	if module, err = compilation.Wait(ctx, t.checker(source)); errors.Is(err, engine.ErrModule) {
 		err = unusable(t.manifest, source, err)
 	}
 	return module, err
@@ -256,7 +256,7 @@ func (t *Tool) begin(ctx context.Context) (*engine.Compilation, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err = t.runtime.engine.Begin(source, t.checked(source)) // a compilation may take long
+	c, err = t.runtime.engine.Begin(source, t.checker(source)) // a compilation may take long
 	if errors.Is(err, engine.ErrModule) {
 		err = unusable(t.manifest, source, err)
 	}
@@ -293,9 +293,9 @@ func (t *Tool) readSource() (engine.Source, error) {
 	return engine.Source{Module: module}, nil
 }
 
-// checked returns a function that checks whether the manifest allows what a module imports and exports. The source may
+// checker returns a function that checks whether the manifest allows what a module imports and exports. The source may
 // be zero.
-func (t *Tool) checked(source engine.Source) func(*wasm.Linked) error {
+func (t *Tool) checker(source engine.Source) func(*wasm.Linked) error {
 	return func(linked *wasm.Linked) error {
 		return checkCommand(t.manifest, source, linked, t.runtime.functions)
 	}

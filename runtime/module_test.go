@@ -60,8 +60,8 @@ func TestWhatASnapshotRepeats(t *testing.T) {
 		t.Run(strings.Join([]string{test.module, test.arguments, test.snapshot}, " "), func(t *testing.T) {
 			loaded := load(t, newRuntime(t, Options{}), manifest(t, test.module, fmt.Sprintf(
 				"module: {path: guest.wasm, args: [%s], stdout: text}\nbehavior: {snapshot: %s}\n", test.arguments, test.snapshot)), manifests.Grants{})
-			invokedForWords(t, loaded) // by itself: there may be no other
-			invokedForWords(t, loaded) // has the program started, beside it
+			invokedForWords(t, loaded) // starts the program itself: it may remain the only call
+			invokedForWords(t, loaded) // makes the host start the program in the background
 			started, reason := loaded.program.settled(t)
 			calls := [][]string{invokedForWords(t, loaded), invokedForWords(t, loaded), invokedForWords(t, loaded)}
 			if test.snapshot == "start" {
@@ -89,14 +89,14 @@ func invokedForWords(t *testing.T, loaded *Tool) []string {
 	return words
 }
 
-// quadratic is a WASI command that does nothing, but has a br_table of so many labels that
-// compiling it takes time with the square of their number.
+// quadratic returns a WASI command that does nothing, but has a br_table with enough labels that compiling it takes
+// time with the square of their number.
 func quadratic() string {
 	const labels = 50_001
 	return bare("\x41\x00\x0e" + number(labels-1) + strings.Repeat("\x00", labels)) // i32.const 0, br_table
 }
 
-// TestUnusableModulesSaySoOnce: the reason comes once, whoever finds it.
+// TestUnusableModulesSaySoOnce: the reason is in the error once, whichever function finds it.
 func TestUnusableModulesSaySoOnce(t *testing.T) {
 	m := named(t, "guest", magic+"\x01\x05", "")
 	const want = "module cannot be used: guest.wasm: the file is cut off: type section at byte 9: the section claims 5 bytes, 0 bytes are left; build or download it again"
@@ -144,8 +144,8 @@ const (
 	wantsFiles   = "permissions: {files: [{path: /project}], env: [LANG]}"
 )
 
-// importing is a manifest for a command that imports one function, which takes i32s and returns
-// what the last byte of the type says, and calls nothing.
+// importing returns a manifest for a command that imports one function and calls none. The function takes i32s and
+// returns the given type.
 func importing(t *testing.T, module, function string, params int, result byte, text string) *manifests.Manifest {
 	t.Helper()
 	return named(t, "guest", magic+section(1, "\x02\x60"+vector(strings.Repeat("\x7f", params))+vector(string(rune(result)))+"\x60\x00\x00")+
@@ -153,15 +153,15 @@ func importing(t *testing.T, module, function string, params int, result byte, t
 		section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01")+section(10, "\x01"+vector("\x00\x0b")), text)
 }
 
-// TestEachImportNeedsItsOwnPermission: one permission opens no other host module. What is refused
-// is refused before anything of the module runs. What opens nothing needs none.
+// TestEachImportNeedsItsOwnPermission: a permission for one host module opens no other one. A module is refused before
+// any of its code runs. Host modules that give access to nothing need no permission.
 func TestEachImportNeedsItsOwnPermission(t *testing.T) {
 	const i32, i64 = 0x7f, 0x7e
 	for _, c := range []struct {
 		module, function string
 		params           int
 		result           byte
-		text, missing    string // what the manifest does not ask for, or ""
+		text, missing    string // missing is the permission that the manifest does not request, or ""
 	}{
 		{abi.Network, "request", 4, i64, wantsNetwork, ""},
 		{abi.Network, "request", 4, i64, wantsBoth, ""},

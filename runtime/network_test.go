@@ -21,7 +21,7 @@ import (
 
 const netprobe = "internal/guests/netprobe/netprobe.wasm"
 
-// reply is what netprobe prints of one request or question.
+// reply is netprobe's output about one request or question.
 type reply struct {
 	Status    int         `json:"status"`
 	URL       string      `json:"url"`
@@ -100,8 +100,8 @@ func TestToolReachesWhatIsAskedForAndGranted(t *testing.T) {
 	assert.True(t, outcome.HostCalls[1].Allowed)
 	assert.EqualValues(t, 2, outcome.Usage.HostCalls)
 
-	// What is denied is a value for the guest, and a receipt for everyone else. The guest went
-	// on and succeeded, so that the call did.
+	// A denial is a value for the guest, and a receipt for everyone else. The guest continued and succeeded, so the call
+	// did too.
 	replies, outcome = mustFetch(t, guest, get("https://api.example.com/v2?key=hunter2"))
 	require.NotNil(t, replies[0].Error)
 	require.NotNil(t, replies[0].Error.Denial)
@@ -248,8 +248,8 @@ context: [project_id]`)
 	assert.ErrorContains(t, err, "a part cannot be denied")
 }
 
-// TestGrantsAreBoundToAModule: what is granted to one module is not another's, neither when
-// the tool is loaded nor when the file is replaced later.
+// TestGrantsAreBoundToAModule: a grant to one module does not hold for another one, neither when the tool is loaded nor
+// when the file is replaced later.
 func TestGrantsAreBoundToAModule(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := manifest(t, probe, "permissions: {env: [LANG]}")
@@ -306,7 +306,7 @@ func TestDirectoriesMayBeRequired(t *testing.T) {
 	assert.ErrorIs(t, err, tool.Denied)
 }
 
-// asJSON is a record of the outcome, as it is stored.
+// asJSON returns the outcome's record in its stored form.
 func asJSON(t testing.TB, outcome tool.Outcome) string {
 	t.Helper()
 	text, err := json.Marshal(tool.Record{

@@ -178,8 +178,8 @@ func TestWhatIsNotEnforcedIsRefused(t *testing.T) {
 	assert.Len(t, unenforced, 3, "every rule has its case above")
 }
 
-// TestEveryKindOfGrantIsBoundToAModule: what is granted to one module, of any kind, is not
-// another's, and the decision names the grant that it would have held by.
+// TestEveryKindOfGrantIsBoundToAModule: a grant of any kind to one module does not hold for another one, and the
+// decision names the grant that would have held.
 func TestEveryKindOfGrantIsBoundToAModule(t *testing.T) {
 	r := newRuntime(t, Options{LookupEnv: withKey})
 	m, dir := manifest(t, netprobe, everything), t.TempDir()

@@ -86,8 +86,8 @@ func numberOf(m *manifests.Manifest, description *wasm.Module, returned uint64) 
 // isEntry reports whether calls of a plug-in can run a function of this type.
 func isEntry(f wasm.FuncType) bool { return len(f.Params) == 0 && returnsNumber(f) }
 
-// checkEntry returns what is wrong with the function that calls of a plug-in run, and what to do
-// about it, or "".
+// checkEntry returns the problem with the function that calls of a plug-in run, and its fix. Both are empty if there is
+// none.
 func checkEntry(m *manifests.Manifest, description *wasm.Module) (problem, fix string) {
 	entry := entryOf(m, description)
 	function, found := description.ExportedFunction(entry)
@@ -103,8 +103,8 @@ func checkEntry(m *manifests.Manifest, description *wasm.Module) (problem, fix s
 	return "", ""
 }
 
-// entries lists the functions that can be a plug-in's entry: the one that is probably meant first, and none of the
-// language's runtime if there are others.
+// entries lists the functions that can be a plug-in's entry, with the one that is probably meant first. Of the
+// language's runtime, it lists only _start, and only as the last resort.
 func entries(description *wasm.Module, meant string) string {
 	functions := pluginFunctions(description)
 	if near := spelling.Nearest(meant, functions); near != "" {
@@ -143,8 +143,8 @@ func (r *run) newPlugin(input []byte) *extism.Session {
 	}
 }
 
-// requester sends the requests of a plug-in. A plug-in can ask for one whatever its manifest requests:
-// what is missing there is denied, with a receipt.
+// requester sends the requests of a plug-in. A plug-in can make requests whatever its manifest requests: those without
+// a permission are denied, with a receipt.
 type requester struct{ run *run }
 
 // Check implements [extism.Requester].
@@ -173,8 +173,8 @@ func startOf(err error) string {
 	return ""
 }
 
-// initialize returns the functions that are called before the tool's own, in an instance that was not
-// started before: those of each library behind those of the libraries that it imports from, and then the module's.
+// initialize returns the functions that are called before the tool's own, in an instance that was not started before.
+// Those of a library come after those of the libraries that it imports from, and the module's come last.
 func (t *Tool) initialize(module *engine.Module) (functions []engine.Initializer) {
 	linked := module.Linked()
 	if !isPlugin(t.manifest, linked.Main) {
@@ -211,8 +211,8 @@ func pluginFunctions(description *wasm.Module) []string {
 	return functions
 }
 
-// isOfLanguage reports whether compilers and linkers export functions of this name. One without a name
-// is no tool's either: a manifest with that entry calls another.
+// isOfLanguage reports whether compilers and linkers export functions of this name. A function without a name is not a
+// tool's either: a manifest with an empty entry calls the default entry.
 func isOfLanguage(name string) bool {
 	return name == "" || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "asyncify_") ||
 		strings.HasPrefix(name, "hs_")

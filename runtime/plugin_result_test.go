@@ -88,8 +88,8 @@ func TestPluginReturnsANumber(t *testing.T) {
 	}
 }
 
-// TestPluginThatGetsNoBlock: plug-ins that do not look at what alloc returns go on with offset 0. What
-// they need is more memory, and the message says so.
+// TestPluginThatGetsNoBlock: plug-ins that do not check the result of alloc continue with offset 0. They need more
+// memory, and the message says so.
 func TestPluginThatGetsNoBlock(t *testing.T) {
 	r := newRuntime(t, Options{})
 	for _, text := range []string{"", "a"} { // output_set and store_u8 end it
@@ -102,8 +102,8 @@ func TestPluginThatGetsNoBlock(t *testing.T) {
 	assert.Contains(t, control.Error, "it passed the offset 0 to store_u8")
 }
 
-// TestAttackSecretAtTheEndOfAnError: an error is cut at the limit of outputs. What is left of a secret
-// there would not be found. The control is a tool without the secret.
+// TestAttackSecretAtTheEndOfAnError: an error is cut at the limit of outputs. A part of a secret at the cut would not
+// be found. The control is a tool without the secret.
 func TestAttackSecretAtTheEndOfAnError(t *testing.T) {
 	const asks = "permissions: {network: [{host: api.example.com}], secrets: [{name: KEY, host: api.example.com, header: X-Key}]}\n"
 	source, err := os.ReadFile("../internal/plugins/c/plugin.wasm")
@@ -136,7 +136,7 @@ func TestInputOfAPluginWithoutRoom(t *testing.T) {
 		fill = "\x42\x10\x10\x00\x21\x00" + "\x42\x10\x10\x01\x20\x00\x7d\x42\x10\x7d\x42\x10\x83\x7c\x10\x00\x21\x00" +
 			"\x03\x40\x42\x10\x10\x00\x21\x00\x20\x00\x42\x10\x7c\x10\x01\x54\x0d\x00\x0b"
 		full  = "\x20\x00\x42\x10\x7c\x10\x01\x52\x04\x40\x00\x0b" // if p+16 != memory_bytes() trap
-		freed = "\x20\x00\x10\x05"                                 // free(p), so that there is room for 16 bytes
+		freed = "\x20\x00\x10\x05"                                 // free(p), to make room for 16 bytes
 		echo  = "\x10\x03\x10\x02\x10\x04\x41\x00\x0b"             // output_set(input_offset(), input_length()); 0
 	)
 	r := newRuntime(t, Options{})

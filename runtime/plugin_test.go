@@ -118,8 +118,7 @@ func TestPluginsNeedWhatIsOffered(t *testing.T) {
 	}
 }
 
-// TestAttackPluginTellsASecret: what a plug-in sets as its error or output, or logs, holds no secret,
-// in whatever way it got hold of it.
+// TestAttackPluginTellsASecret: a plug-in's error, output and log hold no secret, however it got the secret.
 func TestAttackPluginTellsASecret(t *testing.T) {
 	const asks = "permissions: {network: [{host: api.example.com}], secrets: [{name: KEY, host: api.example.com, header: X-Key}]}\n"
 	source, err := os.ReadFile("../internal/plugins/c/plugin.wasm")
@@ -187,7 +186,7 @@ func callingWithoutEnd(f hostfuncs.Function) string {
 }
 
 // TestAttackEndlessCallsOfEachFunction: a loop around any function of Extism's ends at the deadline, unless the
-// function ends the call because of its arguments, or the call runs out of what it uses up.
+// function ends the call because of its arguments, or the call runs out of a resource.
 func TestAttackEndlessCallsOfEachFunction(t *testing.T) {
 	r := newRuntime(t, Options{})
 	atDeadline := 0

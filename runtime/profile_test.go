@@ -15,8 +15,8 @@ import (
 
 const strictness = "parameters: {type: object, properties: {strictness: {type: string}, do: {type: string}}}\nbehavior: {profile: \"{strictness}\"}\n"
 
-// TestCallsNameAProfile: an argument narrows what a call may do, and never widens what the operator and the manifest
-// allow.
+// TestCallsNameAProfile: an argument narrows the limits and permissions of a call, and never widens those of the
+// operator and the manifest.
 func TestCallsNameAProfile(t *testing.T) {
 	lenient := manifests.BuiltinProfiles()[2]
 	own := manifests.Profile{Name: "brief", Limits: manifests.Limits{Timeout: 100 * time.Millisecond}}
@@ -82,8 +82,8 @@ func TestAttackWritesUnderAProfile(t *testing.T) {
 	}
 }
 
-// TestAttackSwappedModuleUnderAProfile: what was approved of one module does not pass to another that takes its place
-// before the call, whatever profile the call names. The control is the call before the module is swapped.
+// TestAttackSwappedModuleUnderAProfile: an approval of one module does not hold for another one that replaces it before
+// the call, whatever profile the call names. The control is the call before the module is swapped.
 func TestAttackSwappedModuleUnderAProfile(t *testing.T) {
 	for _, first := range []string{"{}", `{"strictness": "strict"}`} {
 		for _, second := range []string{"{}", `{"strictness": "strict"}`, `{"strictness": "lenient"}`} {
@@ -107,7 +107,7 @@ func TestAttackSwappedModuleUnderAProfile(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(m.File), "guest.wasm"), append(readGuest(t, probe), "\x00\x02\x01x"...), 0o600)) // with a custom section
 				if name == "called" && first == second {
-					continue // it goes on with the module that it has
+					continue // it keeps using the compiled module
 				}
 				_, err = invoke(t, loaded, second)
 				require.ErrorIs(t, err, ErrDigest, "%s with %s, then %s", name, first, second)

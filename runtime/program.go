@@ -30,7 +30,7 @@ type program struct {
 	module   *engine.Module // to which the fields below belong
 	starting bool
 	started  *engine.Program
-	before   *wasi.Start // what it has done, once started
+	before   *wasi.Start // its effects on the system, once started
 	reason   string      // why calls do not resume it; empty while unknown
 	again    time.Time   // when the reason must be forgotten; zero if it stays
 	wait     time.Duration
@@ -41,8 +41,8 @@ type program struct {
 // startFuel is the maximum number of instructions of a start, unless calls have a lower limit.
 const startFuel = 10_000_000_000
 
-// leastWait is how long a program is not started again after the host had too little time for its start, or failed.
-// The wait doubles each time.
+// leastWait is the shortest time after which a program is started again if the host had too little time for its start,
+// or failed. The wait doubles each time.
 const leastWait = time.Minute
 
 // runIn runs the tool's program. If the program was started once for all calls, the run resumes it
@@ -127,8 +127,8 @@ func (p *program) discard(started *engine.Program, err error) bool {
 	return true
 }
 
-// setReason forgets the started program and sets the reason, which is forgotten after a while if it may be that the
-// machine was busy, or short of something. The caller must hold mu.
+// setReason forgets the started program and sets the reason. If the machine may have been busy, or short of a resource,
+// the reason is forgotten after a while. The caller must hold mu.
 func (p *program) setReason(reason string, err error) {
 	p.starting, p.started, p.before, p.reason, p.again = false, nil, nil, reason, time.Time{}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, engine.ErrHost) {
@@ -152,10 +152,10 @@ func (p *program) close() error {
 	return started.Drop()
 }
 
-// launch is one start of a program and what the host observed during it.
+// launch is one start of a program, with the host's observations.
 type launch struct {
 	tool   *Tool
-	asked  asked
+	seen   nondeterminism
 	first  atomic.Pointer[wasi.System] // of the first start; later ones arrive at the same state
 	start  engine.Start
 	losing sync.Once
@@ -196,7 +196,7 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 		Initialize: starting, MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout,
 		Fuel: min(startFuel, cmp.Or(t.limits.Fuel, startFuel)),
 		Context: func(ctx context.Context) context.Context {
-			system := t.starting(arguments, began, rand.NewChaCha8(seed), &l.asked)
+			system := t.starting(arguments, began, rand.NewChaCha8(seed), &l.seen)
 			system.Files = t.outline.View(ctx)
 			l.first.CompareAndSwap(nil, system)
 			if ctx = wasi.With(ctx, system); plugin {
@@ -215,8 +215,8 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	return l, ""
 }
 
-// startInBackground starts the program while calls run, or records why it cannot. The caller holds
-// the program's lock.
+// startInBackground starts the program while calls run, or records why it cannot. The caller must hold the program's
+// lock.
 func (t *Tool) startInBackground(module *engine.Module) {
 	p := &t.program
 	if t.manifest.Behavior.Snapshot == manifests.SnapshotOff {
@@ -267,8 +267,8 @@ func (l *launch) reason(err error) string {
 		return unresumable.Reason
 	case err != nil:
 		return err.Error()
-	case l.asked.what() != "" && l.tool.manifest.Behavior.Snapshot != manifests.SnapshotStart && l.tool.script == nil:
-		return l.asked.reason()
+	case l.seen.source() != "" && l.tool.manifest.Behavior.Snapshot != manifests.SnapshotStart && l.tool.script == nil:
+		return l.seen.reason()
 	}
 	return ""
 }
@@ -296,9 +296,9 @@ func (t *Tool) dependsOnCall() string {
 	return ""
 }
 
-// starting returns what the program sees while it starts, but for its files: what is the same in all
-// calls, random bytes from one seed, and a clock that advances by a microsecond at each reading.
-func (t *Tool) starting(arguments []string, began time.Time, random io.Reader, asked *asked) *wasi.System {
+// starting returns the WASI system of a program that starts without a call, except for its files. It has the values
+// that all calls share, random bytes from one seed, and a clock that advances by a microsecond at each reading.
+func (t *Tool) starting(arguments []string, began time.Time, random io.Reader, seen *nondeterminism) *wasi.System {
 	reads := 0
 	var devices *wasi.Devices
 	if t.script != nil {
@@ -306,9 +306,9 @@ func (t *Tool) starting(arguments []string, began time.Time, random io.Reader, a
 	}
 	return &wasi.System{
 		Args: t.commandLine(arguments), Environment: t.permit.Environment, Devices: devices,
-		Random: &noted{random, &asked.random}, Started: began,
+		Random: &trackedReader{random, &seen.random}, Started: began,
 		Now: func() time.Time {
-			asked.time.Store(true)
+			seen.time.Store(true)
 			reads++
 			return began.Add(time.Duration(reads) * time.Microsecond)
 		},
@@ -328,33 +328,33 @@ func (t *Tool) commandLine(arguments []string) []string {
 	return append(slices.Clip(t.named), arguments...)
 }
 
-// asked records what a program requested while it started that should differ between calls. It is
-// safe for concurrent use.
-type asked struct{ random, time atomic.Bool }
+// nondeterminism records whether a program read random bytes or the time while it started, which should differ between
+// calls. It is safe for concurrent use.
+type nondeterminism struct{ random, time atomic.Bool }
 
-func (a *asked) what() string {
+func (n *nondeterminism) source() string {
 	switch {
-	case a.random.Load():
+	case n.random.Load():
 		return "random bytes"
-	case a.time.Load():
+	case n.time.Load():
 		return "the time"
 	}
 	return ""
 }
 
-func (a *asked) reason() string {
-	return "it asks for " + a.what() +
+func (n *nondeterminism) reason() string {
+	return "it asks for " + n.source() +
 		" as it starts, which would be the same in each call; write snapshot: start to resume it anyway"
 }
 
-// noted is a reader that records that it was read.
-type noted struct {
+// trackedReader records whether its Reader was read.
+type trackedReader struct {
 	io.Reader
 	read *atomic.Bool
 }
 
 // Read implements io.Reader.
-func (n *noted) Read(buffer []byte) (int, error) {
-	n.read.Store(true)
-	return n.Reader.Read(buffer)
+func (r *trackedReader) Read(buffer []byte) (int, error) {
+	r.read.Store(true)
+	return r.Reader.Read(buffer)
 }

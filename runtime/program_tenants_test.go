@@ -26,8 +26,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// unguarded says what a call would get that resumed another tenant's start, were it not
-// refused. It is how a test shows that there is something to guard against.
+// unguarded is the harm if a call resumed another tenant's start without the guard. It is how a test shows that the
+// guard is needed.
 type unguarded string
 
 const (
@@ -36,8 +36,8 @@ const (
 	never unguarded = "there is nothing to resume"
 )
 
-// start is something that a program does before it reads its input. The guest tells what
-// came of it, then a space and its input.
+// start is an action of a program before it reads its input. The guest prints the action's result, then a space and its
+// input.
 type start struct {
 	does      string
 	raw       bool   // only the guest in C does it
@@ -49,7 +49,7 @@ type start struct {
 	log       string
 }
 
-// tells is the output of a guest to which the same text came of each start.
+// tells returns the output of a guest for which each start had the same result.
 func tells(text string) func(who, input string) string {
 	return func(_, input string) string { return text + " " + input }
 }
@@ -74,18 +74,18 @@ var starts = []start{
 	{does: "directory-times", raw: true, reason: tooEarlyOn("fd_filestat_get", "/project"), unguarded: leaks, output: func(who, input string) string { return fmt.Sprintf("%d %s", changed(who).UnixNano(), input) }},
 	{does: "file-section", raw: true, reason: tooEarlyOn("path_open", "/project/tenant.txt"), unguarded: leaks, output: func(who, input string) string { return "section " + who + " " + input }},
 
-	// The controls: what is the same for all calls is done once for them.
+	// The controls: work that is the same for all calls is done once for them.
 	{does: "constant", output: tells("constant")},
 	{does: "environment", output: tells("setting")},
 	{does: "clock"},
 	{does: "random"},
 	// It reads the file only after an empty read, which is where calls resume.
 	{does: "read-nothing", raw: true, output: func(who, input string) string { return who + " " + input }},
-	// What a call sets is gone in the next one, and what the start has set is there.
+	// State that a call sets is gone in the next one, and state that the start has set is there.
 	{does: "flags", raw: true, output: tells("flags 4 0")},
 	{does: "close", raw: true, output: func(string, string) string { return "errno 0 errno 8" }},
 	{does: "renumber", raw: true, output: func(string, string) string { return "errno 0 errno 8" }},
-	// What every call is refused.
+	// Calls that always fail.
 	{does: "read-directory", raw: true, output: tells("errno 31")},
 	{does: "pread", raw: true, output: tells("errno 70")},
 	{does: "seek", raw: true, output: tells("errno 70")},
@@ -111,9 +111,9 @@ func eachStart(t *testing.T, test func(t *testing.T, s start, guest *Tool)) {
 	}
 }
 
-// TestStartsOfTenantsNeverMeet: what a program does before it reads its input is either the
-// same for all calls or done anew in each. One tenant's call never gets what another's
-// start read, although the author says that the program may be started once.
+// TestStartsOfTenantsNeverMeet: the work of a program before it reads its input is either the same for all calls or
+// done anew in each. One tenant's call never gets data that another's start read, although the author says that the
+// program may be started once.
 func TestStartsOfTenantsNeverMeet(t *testing.T) {
 	eachStart(t, func(t *testing.T, s start, guest *Tool) {
 		told := map[string]int{}
@@ -140,7 +140,7 @@ func TestStartsOfTenantsNeverMeet(t *testing.T) {
 		switch {
 		case s.output != nil:
 		case s.reason == "":
-			assert.Len(t, told, 3, "two calls start the program for themselves, and the others resume one start")
+			assert.Len(t, told, 3, "two calls start the program for themselves, and the rest resume one start")
 		default:
 			assert.Len(t, told, 8, "each call starts the program")
 		}
@@ -167,9 +167,8 @@ func TestToolsOfOneModuleNeverShareAStart(t *testing.T) {
 	}
 }
 
-// TestUnguardedStartsOfTenantsMeet is the control of TestStartsOfTenantsNeverMeet: without
-// the guard, one tenant's call resumes what another's has started, with the harm that is
-// foreseen for it.
+// TestUnguardedStartsOfTenantsMeet is the control of TestStartsOfTenantsNeverMeet: without the guard, one tenant's call
+// resumes a start of another's, with the harm that is foreseen for it.
 func TestUnguardedStartsOfTenantsMeet(t *testing.T) {
 	eachStart(t, func(t *testing.T, s start, guest *Tool) {
 		if s.reason == "" {
@@ -206,15 +205,15 @@ type unguardedTool struct {
 
 func newUnguardedTool(t *testing.T, guest *Tool) unguardedTool {
 	t.Helper()
-	module, err := guest.prepared(t.Context())
+	module, err := guest.prepareModule(t.Context())
 	require.NoError(t, err)
 	return unguardedTool{guest, module}
 }
 
-// written is what a call wrote.
+// written is the output of a call.
 type written struct{ output, log string }
 
-// told is what the output says before the tenant's input.
+// told returns the part of the output before the tenant's input.
 func (w written) told(t *testing.T, who string) string {
 	t.Helper()
 	text, ok := strings.CutSuffix(w.output, " "+inputOf(who))
@@ -222,8 +221,8 @@ func (w written) told(t *testing.T, who string) string {
 	return text
 }
 
-// system is what a tenant's call sees. It is the same each time, with clocks and random
-// bytes that belong to the tenant, so that a program comes to the same in two starts.
+// system returns the WASI system of a tenant's call. It is the same each time, with clocks and random bytes that belong
+// to the tenant, so that a program has the same result in two starts.
 func (u unguardedTool) system(t *testing.T, who string) *wasi.System {
 	t.Helper()
 	r := u.guest.newRun(invocationOf(t, who))
@@ -280,11 +279,11 @@ func wrote(t *testing.T, system *wasi.System, err error) written {
 	return written{string(system.Stdout.Bytes), string(system.Stderr.Bytes)}
 }
 
-// TestStartsSeeNothingOfACall: what a starting program has in its hands is the tool's. It needs no list of
-// functions: whatever they do, there is no input, output, time or directory of a call for them to use.
+// TestStartsSeeNothingOfACall: a starting program can only access data of the tool. The test needs no list of
+// functions: they have no input, output, time or directory of a call to use, whatever they do.
 func TestStartsSeeNothingOfACall(t *testing.T) {
 	guest := loadEarly(t, newRuntime(t, Options{}), languages["C"], start{does: "constant"})
-	module, err := guest.prepared(t.Context())
+	module, err := guest.prepareModule(t.Context())
 	require.NoError(t, err)
 	l, reason := guest.launch(module)
 	require.Empty(t, reason)
@@ -306,11 +305,11 @@ func TestStartsSeeNothingOfACall(t *testing.T) {
 	assert.Equal(t, "/project/tenant.txt", system.Files.Needs())
 }
 
-// TestInputReadByStartSectionIsReadInEachCall: a program whose start section (§5.5.11) reads
-// the input has read it before the function that is resumed has begun. There is no place to
-// resume, and what it read is one tenant's.
+// TestInputReadByStartSectionIsReadInEachCall: a program whose start section (§5.5.11) reads the input has read it
+// before the function that is resumed has begun. No call can resume it, and the input that it read belongs to one
+// tenant.
 func TestInputReadByStartSectionIsReadInEachCall(t *testing.T) {
-	const begins = len(`{"who":"a`) // what the start section reads
+	const begins = len(`{"who":"a`) // the length that the start section reads
 	section := func(read, rest string) string { return "section " + read + " " + rest }
 	guest := loadEarly(t, newRuntime(t, Options{}), languages["C"], start{does: "input-section"})
 	for n := range 8 {
@@ -327,7 +326,7 @@ func TestInputReadByStartSectionIsReadInEachCall(t *testing.T) {
 		}
 	}
 
-	// The control: without the guard the call has what another tenant's input begins with.
+	// The control: without the guard the call has the beginning of another tenant's input.
 	u := newUnguardedTool(t, guest)
 	started, err := u.start(t, "ann")
 	require.NoError(t, err)
@@ -338,10 +337,10 @@ func TestInputReadByStartSectionIsReadInEachCall(t *testing.T) {
 // tenants have names of different lengths, so that a size tells them apart.
 var tenants = []string{"ann", "bert", "carla", "dieter"}
 
-// changed is when a tenant's directory was changed.
+// changed returns the time of a tenant's last change of its directory.
 func changed(who string) time.Time { return time.Unix(1_700_000_000+int64(len(who)), 0) }
 
-// inputOf is what the guest reads in a tenant's call.
+// inputOf returns the guest's input in a tenant's call.
 func inputOf(who string) string { return fmt.Sprintf(`{"who":%q}`, who) }
 
 func invocationOf(t *testing.T, who string) tool.Invocation {
@@ -400,6 +399,6 @@ func startBy(t *testing.T, file, export string) {
 	at := slices.IndexFunc(description.Exports, func(e wasm.Export) bool { return e.Name == export })
 	require.GreaterOrEqual(t, at, 0, "the module exports %s", export)
 	start := section(byte(wasm.SectionStart), number(int(description.Exports[at].Index)))
-	behind := slices.IndexFunc(description.Sections, func(s wasm.Section) bool { return s.ID > wasm.SectionExport })
-	require.NoError(t, os.WriteFile(file, slices.Insert(source, description.Sections[behind].Offset, []byte(start)...), 0o600))
+	next := slices.IndexFunc(description.Sections, func(s wasm.Section) bool { return s.ID > wasm.SectionExport })
+	require.NoError(t, os.WriteFile(file, slices.Insert(source, description.Sections[next].Offset, []byte(start)...), 0o600))
 }

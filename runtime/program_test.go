@@ -105,8 +105,8 @@ func TestProgramsAreStartedOnce(t *testing.T) {
 	}
 }
 
-// TestManyToolsInLittleMemory: 64 callers of more tools than there is memory for get the right
-// answers, whatever is evicted beside them.
+// TestManyToolsInLittleMemory: 64 callers of more tools than memory has room for get the right answers, whatever is
+// evicted meanwhile.
 func TestManyToolsInLittleMemory(t *testing.T) {
 	tools := testsize.Of(10, 24)
 	r := newRuntime(t, Options{Running: 64, CacheDir: filepath.Join(t.TempDir(), "cache"), Memory: Memory{Instances: 1 << 20, Modules: 1 << 20}})
@@ -137,7 +137,7 @@ func TestManyToolsInLittleMemory(t *testing.T) {
 }
 
 // TestCallsWithoutTheirEvictedProgram: a tool whose started program was evicted starts it in the next call, and for all
-// calls behind the one after that. The control is a program that stays.
+// calls after the one that follows. The control is a program that stays.
 func TestCallsWithoutTheirEvictedProgram(t *testing.T) {
 	for bytes, evicted := range map[manifests.Bytes]bool{1: true, 1 << 30: false} {
 		r := newRuntime(t, Options{Memory: Memory{Modules: bytes}})
@@ -232,7 +232,7 @@ func TestAttackCallsThatWaitForAModule(t *testing.T) {
 	require.ErrorAs(t, err, &caught, "which ends no other call")
 }
 
-// TestChangedModuleIsNotRunAfterEviction: a tool is what it was when it was first used.
+// TestChangedModuleIsNotRunAfterEviction: a tool keeps the module with which it was first used.
 func TestChangedModuleIsNotRunAfterEviction(t *testing.T) {
 	r := newRuntime(t, Options{Memory: Memory{Modules: 1}})
 	first, second := jsonTool(t, r, guests.C, ""), jsonTool(t, r, guests.Rust, "")

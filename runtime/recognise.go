@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// ModuleKind is what a module is made for, as its imports and exports show.
+// ModuleKind is the purpose of a module, by its imports and exports.
 type ModuleKind string
 
 // Kinds of modules.
@@ -24,15 +24,15 @@ const (
 	ModuleLibrary ModuleKind = "library" // none of these: no tool can be made of it
 )
 
-// Recognised is what a module shows without a manifest.
+// Recognised describes a module without a manifest.
 type Recognised struct {
 	Kind ModuleKind
-	// Functions are the exported functions that can be the entry of a plug-in: those without
-	// parameters and with no result or a whole number, but for those that belong to a language's runtime, in
-	// the module's order. A plug-in that has only _start has that.
+	// Functions are the exported functions that can be the entry of a plug-in: those without parameters and with no result
+	// or a whole number, except those that belong to a language's runtime, in the module's order. A plug-in that has only
+	// _start has that.
 	Functions []string
-	// Files, Network and Config report whether the module imports what opens files, what sends
-	// requests, and what reads the configuration of a plug-in.
+	// Files, Network and Config report whether the module imports functions that open files, send requests, or read the
+	// configuration of a plug-in.
 	Files, Network, Config bool
 	// Needed are the kinds of permissions that its manifest must request, because of the functions that it imports.
 	Needed []string
@@ -46,7 +46,7 @@ type Recognised struct {
 	HostFunctions []string
 }
 
-// Recognise says what a module is, without running or validating it. The error wraps [ErrModule].
+// Recognise describes a module without running or validating it. The error wraps [ErrModule].
 func Recognise(source []byte) (Recognised, error) {
 	r, err := recognise(source)
 	if err != nil {
@@ -87,8 +87,8 @@ func recognise(source []byte) (Recognised, error) {
 			r.Needed = append(r.Needed, string(k.Name))
 		}
 	}
-	if missing, mistyped := unoffered(description.Imports, plugin, nil); len(missing)+len(mistyped) > 0 {
-		r.Unoffered = listed(append(missing, mistyped...))
+	if missing, mistyped := findUnoffered(description.Imports, plugin, nil); len(missing)+len(mistyped) > 0 {
+		r.Unoffered = listImports(append(missing, mistyped...))
 		if r.Kind != ModuleCommand {
 			r.Libraries, r.HostFunctions = neededLibraries(missing, mistyped), permissionNames(fromProgram(missing))
 		}

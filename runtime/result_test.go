@@ -47,8 +47,8 @@ func clients(t *testing.T, text string) *manifests.Manifest {
 	return m
 }
 
-// TestDefinitionsAreLoadedAndNotRun: a tool that the client runs is a tool in all but that it
-// has no module, and that nobody runs it here.
+// TestDefinitionsAreLoadedAndNotRun: a tool that the client runs is like any other, except that it has no module and
+// that the runtime does not run it.
 func TestDefinitionsAreLoadedAndNotRun(t *testing.T) {
 	r := newRuntime(t, Options{Settings: []string{"DESK"}})
 	m := clients(t, clientsTool)
@@ -78,8 +78,7 @@ func TestDefinitionsAreLoadedAndNotRun(t *testing.T) {
 	require.NoError(t, loaded.Close(t.Context()))
 }
 
-// TestFinalResultsAreLoaded: whether a result may be shown as it is changes nothing of how it
-// comes about.
+// TestFinalResultsAreLoaded: a final result is shown unchanged, and is made like any other.
 func TestFinalResultsAreLoaded(t *testing.T) {
 	m := manifest(t, probe, "behavior: {final: true}")
 	require.Empty(t, Check(m))
@@ -95,12 +94,12 @@ func TestIdentityOfAToolOfAClient(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := clients(t, clientsTool)
 	want := identityOf(t, r, m, manifests.Grants{})
-	assert.Equal(t, want, identityOf(t, r, m, manifests.Grants{Approved: approvedBy("caisson.yaml:2", "ab")}), "no module is read for what is bound to one")
+	assert.Equal(t, want, identityOf(t, r, m, manifests.Grants{Approved: approvedBy("caisson.yaml:2", "ab")}), "no module is read for a binding to one")
 	assert.NotEqual(t, want, identityOf(t, r, clients(t, clientsTool+"parameters: {properties: {question: {type: string}}}\n"), manifests.Grants{}))
 }
 
-// TestMembersThatTheSchemaRefusesAreLeftOut: data that fits its schema alone is not spoilt by what is
-// beside it, and people see what the program does not get.
+// TestMembersThatTheSchemaRefusesAreLeftOut: data that fits its schema is used without the additional members, and
+// people see what the program does not get.
 func TestMembersThatTheSchemaRefusesAreLeftOut(t *testing.T) {
 	strict := `result: {type: object, properties: {files: {type: array}}, additionalProperties: false}`
 	for output, want := range map[string][2]string{

@@ -36,8 +36,8 @@ type run struct {
 	view       *files.View        // nil for a plug-in that cannot use files
 	host       host               // the guest's
 	deadline   *watchdog.Deadline // the guest's, once it has begun
-	seat       *seat              // in which the call runs; nil if no tool made the call
-	turn       *turn              // in the seat
+	slot       *nestedSlot        // of the calling tool, in which the call runs; nil if no tool made the call
+	lease      *lease             // of the slot
 	guest      watchdog.Guest
 }
 
@@ -57,9 +57,9 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 		return r.answer.Deny(tool.Denial{Permission: "execution", Value: t.manifest.Name,
 			Rule: "the client runs this tool; the runtime cannot run its calls"})
 	}
-	module, err := r.compiled(ctx)
+	module, err := r.module(ctx)
 	if err != nil {
-		return r.failed(ctx, err)
+		return r.fail(ctx, err)
 	}
 	if t.runtime.watchdog.HasCondemned(module.Digest()) { // the digest may not have been known before
 		return r.answer.Fail(tool.Denied, "the tool is unavailable: "+condemned, nil)
@@ -71,7 +71,7 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 		}
 	}
 	if d := r.invocation.Request.Definition; len(d) > 0 && !json.Valid(d) {
-		return r.failed(ctx, errors.New("Request.Definition is not JSON"))
+		return r.fail(ctx, errors.New("Request.Definition is not JSON"))
 	}
 	var arguments []string
 	if templates := t.manifest.Module.Args; len(templates) > 0 {
@@ -82,33 +82,33 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	}
 	inside, err := r.enter(ctx)
 	if err != nil {
-		return r.failed(ctx, err)
+		return r.fail(ctx, err)
 	}
 	defer r.leave()
 	return r.runInside(inside, module, arguments)
 }
 
-// compiled returns the tool's module, and counts how long the call waits for it.
-func (r *run) compiled(ctx context.Context) (*engine.Module, error) {
+// module returns the tool's module, and counts how long the call waits for it.
+func (r *run) module(ctx context.Context) (*engine.Module, error) {
 	if module := r.tool.ready(); module != nil {
 		return module, nil
 	}
 	began := time.Now()
 	defer func() { r.answer.Usage.Compile += time.Since(began) }()
-	return r.tool.prepared(ctx)
+	return r.tool.prepareModule(ctx)
 }
 
-// enter admits the call and returns the context to run it in. A call in a seat waits for its turn.
-// Unless enter fails, the call must leave.
+// enter admits the call and returns the context to run it in. A call in a nested slot waits for a lease of it. Unless
+// enter fails, the caller must call leave.
 func (r *run) enter(ctx context.Context) (inside context.Context, err error) {
 	gate := r.tool.runtime.gate
-	if r.seat = seatOf(ctx); r.seat == nil {
+	if r.slot = nestedSlotOf(ctx); r.slot == nil {
 		return ctx, gate.enter()
 	}
-	if inside, r.turn, err = r.seat.take(ctx); err != nil {
+	if inside, r.lease, err = r.slot.acquire(ctx); err != nil {
 		return nil, err
 	}
-	if !r.seat.holds(r.tool.runtime) {
+	if !r.slot.holds(r.tool.runtime) {
 		// A call in a slot of another runtime is not refused here: it would fail after its guest had
 		// begun. The other runtime's slots still bound how many such calls there are.
 		gate.enterNow()
@@ -118,11 +118,11 @@ func (r *run) enter(ctx context.Context) (inside context.Context, err error) {
 
 // leave makes room for another call.
 func (r *run) leave() {
-	if !r.seat.holds(r.tool.runtime) {
+	if !r.slot.holds(r.tool.runtime) {
 		r.tool.runtime.gate.leave()
 	}
-	if r.seat != nil {
-		r.turn.give()
+	if r.slot != nil {
+		r.lease.release()
 	}
 }
 
@@ -141,7 +141,7 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 	r.prepareHost()
 	defer r.host.close()
 	if err := r.prepare(arguments, plugin); err != nil {
-		return r.failed(ctx, err)
+		return r.fail(ctx, err)
 	}
 	return r.execute(ctx, module)
 }
@@ -165,20 +165,20 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 	var refused *files.Error
 	switch {
 	case !errors.As(err, &refused):
-		return r.failed(ctx, err)
+		return r.fail(ctx, err)
 	case refused.Denial != nil:
 		return r.answer.Deny(*refused.Denial)
 	case errors.Is(err, errno.NotExist):
 		return r.answer.Deny(tool.Denial{Permission: "files", Value: refused.Path,
 			Rule: "the directory granted for it does not exist; make it, or correct the context value that names it"})
 	}
-	return r.failed(ctx, err)
+	return r.fail(ctx, err)
 }
 
 func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome, error) {
 	t := r.tool
 	a := &r.answer
-	if a.Fuel, a.CallersFuel = r.seat.fuel(t.limits.Fuel); a.CallersFuel && a.Fuel == 0 {
+	if a.Fuel, a.CallersFuel = r.slot.fuel(t.limits.Fuel); a.CallersFuel && a.Fuel == 0 {
 		return a.Fail(tool.Fuel, "the tool that made the call has no fuel left", nil)
 	}
 	a.Began = true
@@ -186,15 +186,15 @@ func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome,
 	used, err := r.runOnce(ctx, module)
 	for errors.Is(err, engine.ErrEvicted) { // evicted since it was prepared
 		r.deadline.Release()
-		if module, err = r.compiled(ctx); err != nil {
-			return r.failed(ctx, err)
+		if module, err = r.module(ctx); err != nil {
+			return r.fail(ctx, err)
 		}
 		used, err = r.runOnce(ctx, module)
 	}
 	if errors.Is(err, ErrRunaway) {
 		return r.late()
 	}
-	r.seat.charge(used)
+	r.slot.charge(used)
 	fuel := used.Fuel // a copy, so that the record does not keep all of used alive
 	a.Usage.Fuel, a.Usage.MemoryBytes, a.Usage.Wall = &fuel, used.MemoryBytes, time.Since(r.system.Started)
 	r.collect()
@@ -205,8 +205,8 @@ func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome,
 	return a.Outcome(r.deadline, ctx, used, err)
 }
 
-// failed returns the outcome of a call that ended before its guest began.
-func (r *run) failed(ctx context.Context, err error) (tool.Outcome, error) {
+// fail returns the outcome of a call that ended before its guest began.
+func (r *run) fail(ctx context.Context, err error) (tool.Outcome, error) {
 	switch {
 	case errors.Is(err, engine.ErrModule):
 		err = unusable(r.tool.manifest, engine.Source{}, err)
@@ -245,7 +245,7 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 	return used, nil
 }
 
-// prepare sets up the guest's WASI system, and what else a plug-in needs.
+// prepare sets up the guest's WASI system and, for a plug-in, its session.
 func (r *run) prepare(arguments []string, plugin bool) error {
 	stdin, err := r.stdin()
 	if err != nil {
@@ -258,7 +258,7 @@ func (r *run) prepare(arguments []string, plugin bool) error {
 	s.Stdin, s.OnInput = stdin, r.makeNotes
 	s.Stdout, s.Stderr = &a.Stdout, &a.Stderr
 	s.Files, s.Random, s.Now = r.view, t.runtime.random, t.runtime.now
-	if t.script != nil { // what it prints is no result
+	if t.script != nil { // its standard output is not its result
 		s.Stdout, s.Devices = &a.Stderr, r.devices()
 	}
 	if plugin {

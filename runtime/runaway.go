@@ -76,7 +76,7 @@ func runawayOf(g *watchdog.Guest) Runaway {
 // KeepSlot implements [watchdog.Owner]. A guest in its caller's slot, which another call is about to get, takes one
 // more.
 func (r *run) KeepSlot() {
-	if r.seat.holds(r.tool.runtime) {
+	if r.slot.holds(r.tool.runtime) {
 		r.tool.runtime.gate.enterNow()
 	}
 }
@@ -96,8 +96,8 @@ func (r *run) verdict() (tool.Kind, string) {
 
 // Abandon implements [watchdog.Owner]: it ends the call for everyone waiting for it, although the guest still runs.
 func (r *run) Abandon() {
-	if r.turn != nil {
-		r.turn.lose()
+	if r.lease != nil {
+		r.lease.lose()
 	}
 	host, ok := r.invocation.Host.(abandoner)
 	if !ok {
@@ -110,10 +110,10 @@ func (r *run) Abandon() {
 		&tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: kind, Message: message, Err: ErrRunaway})
 }
 
-// late ends an abandoned call whose guest returned after all. Nobody waits for the outcome,
-// unless the host cannot abandon calls.
+// late ends an abandoned call whose guest returned after all. No caller waits for the outcome, unless the host cannot
+// abandon calls.
 func (r *run) late() (tool.Outcome, error) {
-	if r.seat.holds(r.tool.runtime) {
+	if r.slot.holds(r.tool.runtime) {
 		r.tool.runtime.gate.leave() // that of KeepSlot
 	}
 	kind, message := r.verdict()

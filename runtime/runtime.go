@@ -39,17 +39,17 @@ type Options struct {
 	// is added, the least recently used ones are evicted. Zero means 2 GiB; a negative value is
 	// an error.
 	CacheBytes int64
-	// FillCache makes New fail if compiled code cannot be added to CacheDir. Otherwise New accepts a
-	// directory that can only be read, if it has compiled code that nobody else could have changed.
+	// FillCache makes New fail if compiled code cannot be added to CacheDir. Otherwise New accepts a read-only directory,
+	// if it has compiled code that no user except this one and root could have changed.
 	FillCache bool
-	// OnUncached is called at most once, if CacheDir can only be read and a module's code in it is not
-	// used, so that every process compiles the module again. The error says what is wrong with it. The
-	// Logger is told as well. It may be nil, and it must return soon.
+	// OnUncached is called at most once, if CacheDir can only be read and a module's code in it is not used, so that every
+	// process compiles the module again. The error gives the reason, which the Logger receives too. OnUncached may be nil,
+	// and must return soon.
 	OnUncached func(error)
 	// Interpreters is the folder where the interpreters of script tools are installed, with
 	// the command "caisson interpreters". If it is empty, script tools are unavailable.
 	Interpreters string
-	// Memory bounds what is kept in memory for later calls.
+	// Memory bounds the memory that is kept for later calls.
 	Memory Memory
 	// Compiler says where modules are compiled. [ChildCompiler] accepts more complex untrusted
 	// functions than the zero value, since the child process can be stopped at any time.
@@ -152,7 +152,7 @@ type Runtime struct {
 
 // New starts a runtime.
 func New(ctx context.Context, options Options) (*Runtime, error) {
-	r, err := newWith(ctx, options, offered())
+	r, err := newWith(ctx, options, offeredFunctions())
 	if err != nil {
 		return nil, &Error{Op: "new", Err: err}
 	}
@@ -178,11 +178,11 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	beside, err := hostFunctions(options.HostFunctions)
+	embedded, err := hostFunctions(options.HostFunctions)
 	if err != nil {
 		return nil, err
 	}
-	trusted, err := digests(options.TrustedModules)
+	trusted, err := parseDigests(options.TrustedModules)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 		OnUncached: options.OnUncached, Compiler: options.Compiler.child, Trusted: trusted,
 		IdleBytes: int64(options.Memory.Instances), IdleTime: options.Memory.IdleTime,
 		ModuleBytes: int64(options.Memory.Modules),
-		Functions:   functions, Kernel: extism.Kernel(beside), Logger: logger,
+		Functions:   functions, Kernel: extism.Kernel(embedded), Logger: logger,
 	})
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if profiles == nil {
 		profiles = manifests.BuiltinProfiles()
 	}
-	gate := &gate{most: int64(cmp.Or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
+	gate := &gate{limit: int64(cmp.Or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
 		engine: e, base: context.WithoutCancel(ctx), files: files.NewStore(logger),
 		profile: options.Profile, profiles: profiles, ceiling: ceiling,
@@ -231,11 +231,11 @@ func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manife
 	return t, nil
 }
 
-// loadWith is like [Runtime.Load], for a tool that has files of its own.
+// loadWith is like [Runtime.Load], and gives the tool its own mounts, which no grant covers.
 func (r *Runtime) loadWith(
 	ctx context.Context, m *manifests.Manifest, grants manifests.Grants, own ...files.Mount,
 ) (_ *Tool, err error) {
-	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
+	if err := errors.Join(ctx.Err(), checkSupported(m)); err != nil {
 		return nil, err
 	}
 	with := content{files: own}
@@ -280,7 +280,7 @@ func (r *Runtime) loadWith(
 	return t, nil
 }
 
-// content is what a tool is made of in addition to its manifest.
+// content holds the parts of a tool that are not in its manifest.
 type content struct {
 	files  []files.Mount  // its own
 	digest engine.Digest  // of the module; zero if it is not read yet
@@ -306,7 +306,7 @@ func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with c
 	if err := p.MountOwn(with.files); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	// Keep the digest: what is granted to one module must not pass to a later one at the same path.
+	// Keep the digest: a grant to one module must not apply to a later one at the same path.
 	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.Asks(), digest: with.digest, script: with.script,
 		broken: with.broken, named: []string{m.Name}}
 	if !t.isClients() {
@@ -332,8 +332,8 @@ func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with c
 // fail. Close may be called more than once, also concurrently: every call waits for the same
 // shutdown and returns the same error.
 //
-// Close does not wait for guests that cannot be stopped. If only those are left, it returns
-// [ErrRunaway]. What they may still use is freed if they return.
+// Close does not wait for guests that cannot be stopped. If only those are left, it returns [ErrRunaway]. The resources
+// that they may still use are freed if they return.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.closing.Do(func() {
 		go func() {
@@ -349,7 +349,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	}
 }
 
-// shutDown waits for all guests, including those that cannot be stopped, and frees what they use.
+// shutDown waits for all guests, including those that cannot be stopped, and frees the runtime's resources.
 func (r *Runtime) shutDown(ctx context.Context) error {
 	failures := []error{r.engine.Close(ctx)}
 	r.watchdog.Stop()

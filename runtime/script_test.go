@@ -19,7 +19,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// scriptIn writes files into a folder, and a manifest with this module beside them.
+// scriptIn writes files, and a manifest with this module, into a folder.
 func scriptIn(t *testing.T, module string, content map[string]string) *manifests.Manifest {
 	t.Helper()
 	dir := t.TempDir()
@@ -132,7 +132,7 @@ func TestAttackLinksInPackages(t *testing.T) {
 	require.Error(t, err, "the script itself")
 }
 
-// TestScriptsDigest: the digest covers what a call of the tool runs, and nothing else.
+// TestScriptsDigest: the digest covers the code that a call of the tool runs, and nothing else.
 func TestScriptsDigest(t *testing.T) {
 	content := func(change ...string) map[string]string {
 		files := map[string]string{
@@ -186,7 +186,8 @@ func TestScriptsArePinned(t *testing.T) {
 	require.ErrorIs(t, load(t, shared, scriptIn(t, pinned, content), manifests.Grants{}).Prepare(t.Context()), ErrDigest)
 }
 
-// TestScriptsWithoutInterpreter: without its interpreter, a script tool is loaded and listed, and says what to run.
+// TestScriptsWithoutInterpreter: without its interpreter, a script tool is loaded and listed, and names the command to
+// run.
 func TestScriptsWithoutInterpreter(t *testing.T) {
 	r := newRuntime(t, Options{Interpreters: t.TempDir()})
 	for module, want := range map[string]string{
@@ -229,8 +230,8 @@ func TestOwnFilesHaveTheirPlace(t *testing.T) {
 	require.ErrorContains(t, err, "constant files of script at /caisson overlap its files at /caisson/tool")
 }
 
-// TestAttackManyPackages: what the packages of all tools unpack to is bounded. Equal files count once, and until the
-// last tool that has them is closed. The control is a runtime with more room.
+// TestAttackManyPackages: the unpacked size of the packages of all tools is bounded. Equal files count once, and until
+// the last tool that has them is closed. The control is a runtime with more room.
 func TestAttackManyPackages(t *testing.T) {
 	const size = 1 << 20
 	module := "{script: a.py, packages: [x-1-py3-none-any.whl]}"
@@ -261,7 +262,7 @@ func TestAttackManyPackages(t *testing.T) {
 		_, err := other.Identity(t.Context())
 		require.ErrorIs(t, err, ErrModule)
 		_, err = r.Load(t.Context(), manifestIn(t, filepath.Dir(equal[0].Manifest().File), "bad", "module: "+module+"\npermissions: {files: [{path: /caisson}]}\n"), manifests.Grants{})
-		require.Error(t, err, "it gives back what it had")
+		require.Error(t, err, "it releases its files")
 		for _, one := range equal {
 			assert.Contains(t, loadOne("", "\x01").Unavailable(), want)
 			for range 2 {

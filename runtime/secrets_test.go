@@ -27,7 +27,7 @@ import (
 // secretValue has bytes that each encoding writes differently.
 const secretValue = "s3cr3t/+value=of_24_bytes"
 
-// formsOf returns a secret as it may stand in memory, in a record or in a log.
+// formsOf returns the forms of a secret that may be in memory, in a record or in a log.
 func formsOf(value string) map[string]string {
 	forms := map[string]string{
 		"raw": value, "hex": hex.EncodeToString([]byte(value)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(value))),
@@ -36,8 +36,8 @@ func formsOf(value string) map[string]string {
 		"separated":  strings.Join(split(hex.EncodeToString([]byte(value))), ":"),
 		"JSON":       `\u00` + strings.Join(split(hex.EncodeToString([]byte(value))), `\u00`),
 	}
-	// Base64 of a longer text holds the value in one of three forms, by where it begins. Of
-	// each form, what does not depend on what is around it:
+	// Base64 of a longer text holds the value in one of three forms, by where it begins. Take the part of each form that
+	// does not depend on the text around the value:
 	for name, encoding := range map[string]*base64.Encoding{"base64": base64.RawStdEncoding, "base64url": base64.RawURLEncoding} {
 		for shift := range 3 {
 			encoded := encoding.EncodeToString([]byte(strings.Repeat("x", shift) + value))
@@ -66,8 +66,8 @@ func assertHolds(t *testing.T, holds bool, value, text, where string) {
 	assert.Equal(t, holds, found != "", "%s: found in the form %q", where, found)
 }
 
-// watched notes in which forms a text stands in the guest's memory: around what it asks the
-// host, when it prints, and as it ends.
+// watched records the forms in which a text is in the guest's memory: before and after host calls, when it prints, and
+// as it ends.
 type watched struct {
 	mu     sync.Mutex
 	forms  map[string]string
@@ -98,7 +98,7 @@ func (w *watched) look(memory hostfuncs.Memory) {
 // watch returns a runtime whose guests' memory is searched for the forms.
 func watch(t *testing.T, options Options, forms map[string]string) (*Runtime, *watched) {
 	w := &watched{forms: forms, found: map[string]bool{}}
-	functions := offered()
+	functions := offeredFunctions()
 	for i, f := range functions {
 		if f.Module == wasi.ModuleName && f.Name != "proc_exit" && f.Name != "fd_write" {
 			continue
@@ -177,8 +177,8 @@ func TestSecretInTheEnvironmentControl(t *testing.T) {
 	assertHolds(t, true, secretValue, asJSON(t, outcome), "record")
 }
 
-// TestOutputAndLogAreMasked: however a guest came by the value, what it writes does not show it.
-// Here it is handed to it, once as a variable and once as an argument.
+// TestOutputAndLogAreMasked: however a guest got the value, its output and log do not show it. Here it is given the
+// value, once as a variable and once as an argument.
 func TestOutputAndLogAreMasked(t *testing.T) {
 	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return secretValue, true }})
 	m := manifest(t, netprobe, "permissions: {env: [COPY], secrets: [{name: API_KEY, header: X-Api-Key, host: api.example.com}], network: [{host: api.example.com}]}")
@@ -202,8 +202,8 @@ func TestOutputAndLogAreMasked(t *testing.T) {
 	}
 }
 
-// TestNoRuleHoldsASecret: what a guest asks for by a name that is a secret's value would stand in the
-// rules of the receipt. With a mask in them they would be rules for something else.
+// TestNoRuleHoldsASecret: if a guest asks for a name that is a secret's value, the rules in the receipt would contain
+// the value. With a mask in them they would be rules for something else.
 func TestNoRuleHoldsASecret(t *testing.T) {
 	const value = "plain-value_of-24_bytes-"
 	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return value, true }})

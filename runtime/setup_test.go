@@ -78,8 +78,8 @@ func readGuest(t testing.TB, module string) []byte {
 	return source
 }
 
-// manifest writes a manifest beside a copy of a module, and reads it. The text holds what follows
-// schema, name and description.
+// manifest writes a manifest into a folder with a copy of a module, and reads it. The text follows schema, name and
+// description.
 func manifest(t testing.TB, module, text string) *manifests.Manifest {
 	t.Helper()
 	return named(t, "guest", module, text)

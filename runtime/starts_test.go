@@ -31,7 +31,7 @@ type slowStarts struct {
 func newSlowStarts(t *testing.T, options Options) *slowStarts {
 	t.Helper()
 	s := &slowStarts{}
-	functions := offered()
+	functions := offeredFunctions()
 	for i, f := range functions {
 		if f.Name == "sched_yield" {
 			functions[i].Call = func(ctx context.Context, _ hostfuncs.Memory, stack []uint64) error {
@@ -111,8 +111,8 @@ func TestProgramsThatDifferAreFreed(t *testing.T) {
 	assert.False(t, guest.program.discard(started, context.Canceled), "once")
 }
 
-// TestWaitsBetweenStarts: what the program itself did is a reason for good. A program that needs more time than there
-// is is started less and less often.
+// TestWaitsBetweenStarts: a reason in the program itself is permanent. A program for which the start has too little
+// time is started less and less often.
 func TestWaitsBetweenStarts(t *testing.T) {
 	p := &program{}
 	p.setReason("it ended", nil)

@@ -57,7 +57,7 @@ func speaker(t testing.TB, r *Runtime, text string) *Tool {
 	return load(t, r, manifest(t, streamprobe, text), manifests.Grants{})
 }
 
-// listen makes a call that somebody watches, or nobody.
+// listen makes a call with a listener, or without one if w is nil.
 func listen(t testing.TB, loaded *Tool, w *listener, arguments string) (tool.Outcome, error) {
 	t.Helper()
 	made := invocation(t, arguments, nil)
@@ -76,10 +76,10 @@ func mustListen(t testing.TB, loaded *Tool, w *listener, arguments string) tool.
 
 func says(text string) string { return `{"do":"text","text":` + quoted(text) + `}` }
 
-// makes is a step that makes an emission by its request.
+// makes returns a step that makes an emission with this request.
 func makes(request string) string { return `{"do":"raw","text":` + quoted(request) + `}` }
 
-// floods is a step that makes an emission so many times.
+// floods returns a step that makes an emission count times.
 func floods(request string, count int) string {
 	return fmt.Sprintf(`{"do":"flood","count":%d,"text":%s}`, count, quoted(request))
 }
@@ -120,8 +120,8 @@ func TestGuestSpeaks(t *testing.T) {
 	}
 }
 
-// speaking is a command that makes an emission so many times, and after each runs a loop for as
-// many rounds as the status and the length of the response say.
+// speaking returns a command that makes an emission count times, and after each runs a loop for as many rounds as the
+// sum of the status and the length of the response.
 func speaking(request string, count int) string {
 	// local 0 = status + length + 1; loop: local 0 -= 1; br_if 0
 	then := "\x22\x01\x42\x20\x88\xa7\x20\x01\xa7\x6a\x41\x01\x6a\x21\x00\x03\x40\x20\x00\x41\x01\x6b\x22\x00\x0d\x00\x0b"
@@ -131,7 +131,7 @@ func speaking(request string, count int) string {
 		section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") + section(10, "\x01"+body) + section(11, "\x01\x00\x41\x00\x0b"+vector(request))
 }
 
-// TestNobodyIsNoticed: equal calls take equal fuel, whether or not somebody watches.
+// TestNobodyIsNoticed: equal calls take equal fuel, with or without a listener.
 func TestNobodyIsNoticed(t *testing.T) {
 	r := newRuntime(t, Options{})
 	spent := map[string]int64{}
@@ -151,7 +151,7 @@ func TestNobodyIsNoticed(t *testing.T) {
 	assert.NotEqual(t, spent["sound"], spent["refused"], "control: what the guest is told shows in its fuel")
 }
 
-// TestSpeechHasALimitOfItsOwn beside that of the output, and of each call.
+// TestSpeechHasALimitOfItsOwn: the limit of emissions is separate from that of the output, and separate for each call.
 func TestSpeechHasALimitOfItsOwn(t *testing.T) {
 	loaded := speaker(t, newRuntime(t, Options{}), "limits: {output: 2KiB}")
 	long := strings.Repeat("a", 1000)
@@ -164,7 +164,7 @@ func TestSpeechHasALimitOfItsOwn(t *testing.T) {
 	outcome := mustListen(t, loaded, nil, steps(says(long), says(long), makes("{"+strings.Repeat(" ", 2048))))
 	assert.JSONEq(t, `["ok","limit: output is 2048",["3","{\"limit\":\"output\",\"value\":2048}"]]`, string(outcome.Result.Data))
 	_, err := listen(t, loaded, nil, steps(`{"do":"print","text":"`+strings.Repeat("c", 2049)+`"}`))
-	require.ErrorIs(t, err, tool.Output, "control: what is printed")
+	require.ErrorIs(t, err, tool.Output, "control: printed output")
 }
 
 // TestSpeechAfterTheEnd: an emission after the end of the call is refused as unavailable. A failure
@@ -179,7 +179,7 @@ func TestSpeechAfterTheEnd(t *testing.T) {
 	assert.NotContains(t, outcome.Result.Error, "a bug")
 }
 
-// TestFunctionsBeforeInputAreNotSnapshotted: what is said belongs to a call, and what is told is of one.
+// TestFunctionsBeforeInputAreNotSnapshotted: both an emission and a context belong to one call.
 func TestFunctionsBeforeInputAreNotSnapshotted(t *testing.T) {
 	r := newRuntime(t, Options{})
 	for early, function := range map[string]string{"emit": "caisson:stream@1.emit", "context": "caisson:context@1.get"} {
@@ -211,8 +211,7 @@ func TestFunctionsBeforeInputAreNotSnapshotted(t *testing.T) {
 	}
 }
 
-// TestAttackFloodOfEmissions: what is shown is bounded, nothing of the rest is kept, and the deadline
-// holds.
+// TestAttackFloodOfEmissions: the shown emissions are bounded, nothing of the rest is kept, and the deadline holds.
 func TestAttackFloodOfEmissions(t *testing.T) {
 	const request = `{"type":"text","text":"0123456789"}`
 	for name, text := range map[string]string{
@@ -239,8 +238,7 @@ func TestAttackFloodOfEmissions(t *testing.T) {
 	assert.Len(t, w.said, 2000)
 }
 
-// TestAttackEndlessSpeechIsEnded: once the call is over, none of the long requests that a guest goes on to
-// make is read.
+// TestAttackEndlessSpeechIsEnded: once the call is over, none of the long requests that a guest still makes is read.
 func TestAttackEndlessSpeechIsEnded(t *testing.T) {
 	loaded := speaker(t, newRuntime(t, Options{}), "limits: {timeout: 60s, output: 4MiB}")
 	long := `{"type":"json","data":[` + strings.Repeat("[1],", 100_000) + `1]}`
@@ -257,7 +255,7 @@ func TestAttackEndlessSpeechIsEnded(t *testing.T) {
 	assert.Len(t, w.said, 5, "control: else it is")
 }
 
-// TestAttackForgedEmission: what a call says is its own, whatever it says.
+// TestAttackForgedEmission: an emission belongs to the call that makes it, whatever its content.
 func TestAttackForgedEmission(t *testing.T) {
 	r := newRuntime(t, Options{})
 	loaded := speaker(t, r, "")
@@ -301,16 +299,16 @@ func TestAttackDepthOfEmissions(t *testing.T) {
 	}
 	w := &listener{}
 	outcome := mustListen(t, loaded, w, steps(makes(`{"type":"json","data":`+strings.Repeat("[", 63)+strings.Repeat("]", 63)+`}`)))
-	assert.JSONEq(t, `[["0",""]]`, string(outcome.Result.Data), "control: what is less deep is shown")
+	assert.JSONEq(t, `[["0",""]]`, string(outcome.Result.Data), "control: data that is less deep is shown")
 	assert.Len(t, w.said, 1)
 }
 
-// TestAttackPaddedEmission: white space around what is said is not kept with it.
+// TestAttackPaddedEmission: white space around the data of an emission is not kept with it.
 func TestAttackPaddedEmission(t *testing.T) {
 	loaded := speaker(t, newRuntime(t, Options{}), "limits: {output: 4MiB, timeout: 30s}")
 	w := &listener{}
 	outcome := mustListen(t, loaded, w, steps(floods(`{"type":"json","data":1`+strings.Repeat(" ", 1<<20-200)+`}`, 5)))
-	require.JSONEq(t, `[{"0":4,"3":1}]`, string(outcome.Result.Data), "control: it was read, and counted, as long as it is")
+	require.JSONEq(t, `[{"0":4,"3":1}]`, string(outcome.Result.Data), "control: it was read, and counted, with its white space")
 	require.Len(t, w.said, 4)
 	for _, e := range w.said {
 		assert.LessOrEqual(t, cap(e.Data), 64)
@@ -334,7 +332,7 @@ func TestSecretDoesNotLeaveInEmissions(t *testing.T) {
 		outcome := mustListen(t, loaded, w, todo)
 		assert.JSONEq(t, `["ok","ok","ok","ok","ok","ok"]`, string(outcome.Result.Data))
 		written := encode(t, w.said)
-		assertHolds(t, !has, secretValue, string(written), "what is shown")
+		assertHolds(t, !has, secretValue, string(written), "shown emissions")
 		assert.Contains(t, string(written), "the end")
 		assert.Equal(t, has, strings.Contains(log.String(), "emissions withheld, since they hold a secret"), log.String())
 		assert.NotContains(t, log.String(), secretValue)

@@ -18,8 +18,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// tenant is one of two who use the same module at the same time, each with a directory, a
-// variable, a secret and a host of its own.
+// tenant is one of two tenants that use the same module at the same time, each with a separate directory, variable,
+// secret and host.
 type tenant struct {
 	name, secret string
 	dir          string
@@ -45,7 +45,7 @@ func twoTenants(t *testing.T, r *Runtime, m *manifests.Manifest, grant manifests
 	return all
 }
 
-// call makes a tenant's call. What is seen is everything in its record.
+// call makes a tenant's call. seen is its whole record.
 func (one *tenant) call(t testing.TB) (seen string, outcome tool.Outcome, err error) {
 	outcome, err = invoke(t, one.guest, `{"steps":[
 		{"do":"file","name":"/project/whose.txt"},{"do":"env","name":"TENANT"},
@@ -54,7 +54,7 @@ func (one *tenant) call(t testing.TB) (seen string, outcome tool.Outcome, err er
 	return asJSON(t, outcome), outcome, err
 }
 
-// foreign returns what one call shows of another tenant's, or "".
+// foreign describes data of another tenant that one call shows, or returns "".
 func (one *tenant) foreign(seen string, all []*tenant) string {
 	for _, other := range all {
 		if other != one && strings.Contains(seen, other.name) {
@@ -64,8 +64,7 @@ func (one *tenant) foreign(seen string, all []*tenant) string {
 	return ""
 }
 
-// hammerTenants makes calls of all tenants side by side and returns what they saw of each
-// other.
+// hammerTenants makes concurrent calls of all tenants, and returns the data of other tenants that they saw.
 func hammerTenants(t *testing.T, all []*tenant, calls int) []string {
 	t.Helper()
 	var mu sync.Mutex
@@ -114,7 +113,7 @@ func tenantRuntime(t *testing.T) *Runtime {
 func TestTenantsDoNotMeet(t *testing.T) {
 	all := twoTenants(t, tenantRuntime(t), manifest(t, netprobe, tenantManifest), serve(t, whose))
 	assert.Empty(t, hammerTenants(t, all, testsize.Of(10, 25)))
-	assert.True(t, isolationOf(t, all[0].guest).Resumed, "they share what was started once")
+	assert.True(t, isolationOf(t, all[0].guest).Resumed, "they share the started program")
 }
 
 // TestTenantsControl: where one tenant's calls run on the other's permit, the hammer says so.

@@ -28,13 +28,13 @@ type Tool struct {
 	limits   Limits
 	asks     string            // why calls must be approved; empty if they need no approval
 	named    []string          // a command line without arguments
-	terms    [sha256.Size]byte // the digest of the terms, which with the module decide what calls can do
+	terms    [sha256.Size]byte // the digest of the terms, which with the module decide the abilities of calls
 
 	script      *script.Script   // nil for a module, and if broken
 	broken      error            // why the script could not be read when the tool was loaded
 	holdsScript bool             // in runtime.scripts, until the tool is closed; guarded by runtime.mu
 	profiles    map[string]*Tool // under each profile that calls may name; nil if they may name none
-	whole       *Tool            // of which this is what calls under a profile get; nil for the whole itself
+	whole       *Tool            // the tool that this one narrows for calls under a profile; nil for that tool
 
 	compiling flights[*engine.Module]
 	hashing   flights[engine.Digest]
@@ -82,7 +82,7 @@ func (t *Tool) Writable(values map[string]string) []string {
 	return dirs
 }
 
-// Unavailable returns why the tool cannot be called, or "" if it can.
+// Unavailable returns the reason why the tool cannot be called, or "" if it can be.
 func (t *Tool) Unavailable() string {
 	if t.isCondemned() {
 		return condemned
@@ -108,7 +108,7 @@ func (t *Tool) Unavailable() string {
 	return "needs " + strings.Join(missing, ", ")
 }
 
-// inWords names what a manifest requires: "the setting A or B", "a granted directory at /data".
+// inWords names a requirement of a manifest: "the setting A or B", "a granted directory at /data".
 func inWords(alternatives []string) string {
 	var settings, words []string
 	for _, alternative := range alternatives {
@@ -137,8 +137,8 @@ func (t *Tool) isCondemned() bool {
 	return t.runtime.watchdog.HasCondemned(t.digest)
 }
 
-// has reports whether there is what a manifest requires: a directory that was granted, or a setting that was made,
-// either in [Options.Settings] or as a variable or secret granted to the tool.
+// has reports whether a requirement of a manifest is met: a directory by a grant, and a setting by [Options.Settings]
+// or by a variable or secret granted to the tool.
 func (t *Tool) has(required string) bool {
 	if strings.HasPrefix(required, "/") {
 		return slices.ContainsFunc(t.permit.Mounts, func(m files.Mount) bool { return m.Guest.String() == required })
@@ -170,7 +170,7 @@ func (t *Tool) Prepare(ctx context.Context) error {
 	if t.isClients() {
 		return nil
 	}
-	_, err := t.prepared(ctx)
+	_, err := t.prepareModule(ctx)
 	return err
 }
 
@@ -184,7 +184,7 @@ func (t *Tool) ready() *engine.Module {
 	return t.module
 }
 
-func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
+func (t *Tool) prepareModule(ctx context.Context) (*engine.Module, error) {
 	if err := cmp.Or(t.manifest.Confirm(), t.broken); err != nil {
 		return nil, err
 	}
@@ -208,9 +208,8 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 // isClients reports whether the client runs the tool.
 func (t *Tool) isClients() bool { return t.manifest.Execution == manifests.ExecutionClient }
 
-// settle records which module the tool has. It fails if the tool had a different one: what was
-// granted to that module, or approved for it, must not pass to this one. That holds for the tool under each of
-// its profiles, too.
+// settle records which module the tool has. It fails if the tool had a different one: grants to that module, and
+// approvals of it, must not apply to this one. The same is true of the tool under each of its profiles.
 func (t *Tool) settle(digest engine.Digest, compiled *engine.Module) error {
 	if t.whole != nil {
 		if err := t.whole.settle(digest, nil); err != nil {

@@ -54,7 +54,7 @@ func TestEveryEndHasItsKind(t *testing.T) {
 			assert.Equal(t, c.kind == "", outcome.Result.Success)
 			assert.Contains(t, outcome.Result.Error, c.says)
 			if c.kind == "" || c.kind == tool.ToolFailed {
-				assert.NoError(t, err, "the tool came to an end of its own")
+				assert.NoError(t, err, "the tool ended by itself")
 			} else {
 				assert.ErrorIs(t, err, c.kind)
 			}
@@ -69,7 +69,7 @@ func TestEveryEndHasItsKind(t *testing.T) {
 	}
 }
 
-// TestCompileTimeIsApart: a call that waits for its module says how long, beside its own time.
+// TestCompileTimeIsApart: the usage of a call that waits for its module has the time of the wait separately.
 func TestCompileTimeIsApart(t *testing.T) {
 	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
 	began := time.Now()
@@ -170,7 +170,7 @@ func TestResultSchema(t *testing.T) {
 func TestPinIsCheckedBeforeAnythingElse(t *testing.T) {
 	r := newRuntime(t, Options{})
 	dir := t.TempDir()
-	// Not a module at all: only a check of the pin can be what refuses it.
+	// Not a module at all: only a check of the pin can refuse it with ErrDigest.
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "guest.wasm"), []byte("no module"), 0o600))
 	pinned := manifestIn(t, dir, "guest", "module: {path: guest.wasm, sha256: "+strings.Repeat("ab", 32)+"}")
 	guest := load(t, r, pinned, manifests.Grants{})
@@ -276,7 +276,7 @@ parameters: {type: object, properties: {folder: {type: string}}, required: [fold
 	outcome, err = invoke(t, packer, `{"folder":"../etc"}`)
 	require.ErrorIs(t, err, tool.Denied)
 	assert.Equal(t, "/etc", outcome.Denials[0].Value)
-	assert.NotEmpty(t, outcome.Log, "what it printed to stderr is for people")
+	assert.NotEmpty(t, outcome.Log, "its output to stderr is for people")
 
 	outcome = mustInvoke(t, packer, `{"folder":"missing"}`)
 	assert.Equal(t, tool.ToolFailed, outcome.Result.Kind)

@@ -25,8 +25,8 @@ var yielding = magic + section(1, "\x02\x60\x00\x00\x60\x00\x01\x7f") +
 	section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("sched_yield")+"\x00\x01") + section(3, "\x01\x00") + section(5, "\x01\x00\x01") +
 	section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") + section(10, "\x01"+vector("\x00\x10\x00\x1a\x0b"))
 
-// stuck is a runtime whose sched_yield blocks the first guests until the test releases them, and
-// returns at once for all others.
+// stuck is a runtime whose sched_yield blocks the first guests until the test releases them, and returns at once for
+// all later ones.
 type stuck struct {
 	*Runtime
 	release  func()       // of the first
@@ -56,7 +56,7 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-// newStuck makes one in which so many guests do not return at once.
+// newStuck returns one in which the first count guests do not return at once.
 func newStuck(t *testing.T, options Options, count int) *stuck {
 	t.Helper()
 	s := &stuck{log: &safeBuffer{}}
@@ -66,7 +66,7 @@ func newStuck(t *testing.T, options Options, count int) *stuck {
 		s.releases = append(s.releases, sync.OnceFunc(func() { close(released[i]) }))
 	}
 	s.release = s.releases[0]
-	functions := offered()
+	functions := offeredFunctions()
 	for i, f := range functions {
 		if f.Name == "sched_yield" {
 			functions[i].Call = func(context.Context, hostfuncs.Memory, []uint64) error {
@@ -109,7 +109,7 @@ func (s *stuck) found() []Runaway {
 	return s.runaways
 }
 
-// waiting is a host that is told when nobody need wait for a call.
+// waiting is a host that learns when a call is abandoned.
 type waiting struct {
 	tool.Host
 	given chan tool.Outcome
@@ -133,7 +133,7 @@ func (s *stuck) call(t *testing.T, ctx context.Context, guest *Tool) (outcome to
 	case outcome = <-host.given:
 	case outcome = <-returned:
 	case <-time.After(20 * time.Second):
-		t.Fatal("nobody gave the call up")
+		t.Fatal("the call was not abandoned")
 	}
 	return outcome, returned
 }
@@ -172,7 +172,7 @@ func TestRunawayIsGivenUp(t *testing.T) {
 	refused, err := invoke(t, guest, `{}`)
 	require.ErrorIs(t, err, tool.Denied)
 	assert.Contains(t, refused.Result.Error, "unavailable")
-	assert.Empty(t, twin.Unavailable(), "nobody knows its module yet")
+	assert.Empty(t, twin.Unavailable(), "its module is not known yet")
 	_, err = invoke(t, twin, `{}`)
 	require.ErrorIs(t, err, tool.Denied, "the module is the same")
 	assert.Contains(t, twin.Unavailable(), "could not be stopped")
@@ -238,8 +238,8 @@ func TestCallerOfARunawayGoesOn(t *testing.T) {
 	require.Eventually(t, func() bool { return inside(s.gate) == 0 }, 5*time.Second, time.Millisecond)
 }
 
-// TestSeatOfARunawayIsNobodyElses: a tool of the host's makes several calls for a guest, of which
-// the first cannot be stopped. None of the others runs, not after the first has come back either.
+// TestSeatOfARunawayIsNobodyElses: a tool of the host's makes several calls for a guest, of which the first cannot be
+// stopped. None of the other calls runs, not even after the first has returned.
 func TestSeatOfARunawayIsNobodyElses(t *testing.T) {
 	s := newStuck(t, Options{}, 2)
 	callee := load(t, s.Runtime, named(t, "callee", yielding, "limits: {timeout: 300ms}"), manifests.Grants{})
@@ -274,27 +274,26 @@ func TestSeatOfARunawayIsNobodyElses(t *testing.T) {
 	assert.Zero(t, inside(s.gate), "every place was given back")
 }
 
-// TestTurnEndsOnce: a call that has given its turn back loses nothing, and one that has lost it has
-// nothing to give.
+// TestTurnEndsOnce: a call that has released its lease cannot lose it, and one that has lost it cannot release it.
 func TestTurnEndsOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &seat{ctx: ctx, cancel: cancel, free: make(chan struct{}, 1), lost: make(chan struct{})}
+	s := &nestedSlot{ctx: ctx, cancel: cancel, free: make(chan struct{}, 1), lost: make(chan struct{})}
 	s.free <- struct{}{}
-	_, first, err := s.take(t.Context())
+	_, first, err := s.acquire(t.Context())
 	require.NoError(t, err)
-	first.give()
+	first.release()
 	first.lose()
-	_, second, err := s.take(t.Context())
-	require.NoError(t, err, "a turn that was given back is not lost")
+	_, second, err := s.acquire(t.Context())
+	require.NoError(t, err, "a released lease is not lost")
 	second.lose()
 	second.lose()
-	second.give()
-	_, _, err = s.take(t.Context())
+	second.release()
+	_, _, err = s.acquire(t.Context())
 	require.ErrorIs(t, err, errLost)
 	s.close()
 }
 
-// closeTwice has two goroutines close the runtime, and returns what they get.
+// closeTwice has two goroutines close the runtime, and returns their errors.
 func (s *stuck) closeTwice(t *testing.T) <-chan error {
 	t.Helper()
 	closed := make(chan error, 2)
@@ -304,7 +303,7 @@ func (s *stuck) closeTwice(t *testing.T) <-chan error {
 	return closed
 }
 
-// soon is what comes from a channel in time.
+// soon receives from a channel, and fails the test if nothing comes in time.
 func soon[T any](t *testing.T, from <-chan T) (value T) {
 	t.Helper()
 	select {
@@ -329,7 +328,7 @@ func TestCloseTwiceWaitsForACall(t *testing.T) {
 	closed := s.closeTwice(t)
 	select {
 	case err := <-closed:
-		t.Errorf("a call is under way, and Close returned %v", err)
+		t.Errorf("a call is running, and Close returned %v", err)
 	case <-time.After(400 * time.Millisecond):
 	}
 	s.release()
@@ -343,7 +342,7 @@ func TestCloseTwiceWaitsForACall(t *testing.T) {
 	assert.Empty(t, s.found())
 }
 
-// TestCloseTwiceWithARunaway: all who wait are told that a guest cannot be stopped, once it is known.
+// TestCloseTwiceWithARunaway: all calls of Close return an error once it is known that a guest cannot be stopped.
 func TestCloseTwiceWithARunaway(t *testing.T) {
 	s := newStuck(t, Options{}, 1)
 	guest := s.guest(t, "300ms")
@@ -358,7 +357,7 @@ func TestCloseTwiceWithARunaway(t *testing.T) {
 	require.Eventually(t, func() bool { return s.Close(t.Context()) == nil }, 5*time.Second, 10*time.Millisecond)
 }
 
-// events notes what a last resort is told.
+// events records the calls of a last resort.
 type events struct {
 	mu    sync.Mutex
 	armed []time.Time
@@ -378,7 +377,7 @@ func (e *events) Disarm() {
 	e.off++
 }
 
-// eventually waits for what a condition says of the events.
+// eventually waits until a condition about the events is true.
 func (e *events) eventually(t *testing.T, condition func() bool, why string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -442,8 +441,8 @@ func TestLastResortIsForTheFirstDeadline(t *testing.T) {
 	assert.Less(t, e.armed[1].Sub(e.armed[0]), -5*time.Second)
 }
 
-// TestGuestsAreWatchedWhileTheHostPlans: a guest that waits for another tool is not looked at, since that
-// is; but while the host plans the call, nobody else would be.
+// TestGuestsAreWatchedWhileTheHostPlans: a guest that waits for another tool is not watched, since the tool is. While
+// the host plans the call, the guest must be watched, since no tool runs.
 func TestGuestsAreWatchedWhileTheHostPlans(t *testing.T) {
 	for name, plans := range map[string]bool{"the host plans": true, "a tool of the host's runs": false} {
 		t.Run(name, func(t *testing.T) {
@@ -475,7 +474,7 @@ func TestGuestsAreWatchedWhileTheHostPlans(t *testing.T) {
 				assert.True(t, plans)
 				assert.Equal(t, tool.Deadline, outcome.Result.Kind)
 			case <-time.After(2500 * time.Millisecond):
-				assert.False(t, plans, "nobody gave the call up")
+				assert.False(t, plans, "the call was not abandoned")
 			}
 			close(planned)
 			<-returned

@@ -24,7 +24,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// placed writes a manifest as plugin.json beside a plug-in, or several, that github.com/extism/go-sdk is tested with.
+// placed writes a manifest as plugin.json next to one or several of the plug-ins of go-sdk's tests.
 func placed(t *testing.T, module, text string, more ...string) string {
 	t.Helper()
 	root, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/extism/go-sdk").Output()
@@ -78,7 +78,7 @@ func TestAllOfAManifestIsTranslated(t *testing.T) {
 	assert.Len(t, done.Notes, 3, "%v: both directories, and what http_bytes limits", done.Notes)
 }
 
-// TestEachFunctionIsATool: but for those of the language's runtime.
+// TestEachFunctionIsATool: each function is a tool, except those of the language's runtime.
 func TestEachFunctionIsATool(t *testing.T) {
 	for module, want := range map[string][]string{
 		"read_write.wasm":       {"plugin_try_read", "plugin_try_write"},
@@ -117,7 +117,7 @@ func TestWhatHasNoEquivalentIsSaid(t *testing.T) {
 	}
 }
 
-// TestMembersThatAreTranslated: each is named with what it is in Caisson, where it is written.
+// TestMembersThatAreTranslated: each member is listed with its equivalent in Caisson and its place in the manifest.
 func TestMembersThatAreTranslated(t *testing.T) {
 	done, err := Load(placed(t, "count_vowels.wasm", whole))
 	require.NoError(t, err)
@@ -228,7 +228,7 @@ func TestWhatCannotBeTranslatedIsRefused(t *testing.T) {
 	}
 }
 
-// TestMistakesAreSaidWithWhatToWrite: the fix can be written as it stands.
+// TestMistakesAreSaidWithWhatToWrite: the fix can be copied into the manifest.
 func TestMistakesAreSaidWithWhatToWrite(t *testing.T) {
 	for text, want := range map[string][2]string{
 		`{"wasm": ["noop.wasm"]}`:                                           {"wasm[0]: want an object, got a text", `write {"path": "noop.wasm"}`},
@@ -356,7 +356,7 @@ func TestModulesBesideTheMainOneAreLibraries(t *testing.T) {
 	require.ErrorContains(t, err, "wasm[0].hash: the module ./lib.wasm has the SHA-256 "+lib)
 }
 
-// TestLibrariesThatCannotBeNamed: what is wrong is said where it is written.
+// TestLibrariesThatCannotBeNamed: the problem has the place of the faulty member.
 func TestLibrariesThatCannotBeNamed(t *testing.T) {
 	var many []string
 	for i := range modules.MaxLibraries + 2 {
@@ -415,11 +415,11 @@ func TestTheMainModuleIsThatOfExtism(t *testing.T) {
 	assert.Greater(t, refused, 20)
 }
 
-// lists returns all lists of one element up to some number.
-func lists(of []string, most int) [][]string {
+// lists returns all lists of these elements with 1 to length elements.
+func lists(of []string, length int) [][]string {
 	last := [][]string{nil}
 	var all [][]string
-	for range most {
+	for range length {
 		var longer [][]string
 		for _, list := range last {
 			for _, element := range of {
@@ -441,8 +441,8 @@ func exporting(names ...string) string {
 	return "\x00asm\x01\x00\x00\x00\x01" + vector("\x01\x60\x00\x00") + "\x03" + vector("\x01\x00") + "\x07" + vector(exports) + "\x0a" + vector("\x01"+vector("\x00\x0b"))
 }
 
-// TestFunctionsThatAreNoTools: names that tools cannot have take away no other tools, and there are not more tools than
-// anybody needs.
+// TestFunctionsThatAreNoTools: functions with names that tools cannot have do not prevent other tools, and the number
+// of tools is bounded.
 func TestFunctionsThatAreNoTools(t *testing.T) {
 	long := strings.Repeat("n", 100)
 	var many []string

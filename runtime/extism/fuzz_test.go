@@ -13,8 +13,8 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// FuzzLoad holds Load to its promises on any manifest beside three modules: it does not panic, it fails with problems
-// that have places, and what it makes are manifests with each module in its place.
+// FuzzLoad holds Load to its promises on any manifest in a folder with three modules: it does not panic, its problems
+// have places, and the manifests that it makes have each module in its place.
 func FuzzLoad(f *testing.F) {
 	folder := f.TempDir()
 	for _, name := range []string{"a.wasm", "b.wasm", "c.wasm"} {

@@ -16,8 +16,8 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// What the types of extism/go-sdk do not show: where members are written, those that these types do not
-// have, and those that they read under another name or instead of others.
+// This file reads what the types of extism/go-sdk do not show: the places of members, members that these types do not
+// have, and those that they read under another name or in place of another one.
 
 // The members that are translated, noted or refused.
 var (
@@ -57,7 +57,8 @@ func (t *translation) readMembers() error {
 	return nil
 }
 
-// readModules records where the modules are, and checks what they are.
+// readModules records the places of the modules and their members, and checks that each module is an object with the
+// path of a file.
 func (t *translation) readModules(list jsontext.Value) (problems []manifests.Problem) {
 	if list.Kind() == jsontext.String || list.Kind() == jsontext.Object {
 		module := moduleOf(list)
@@ -81,13 +82,13 @@ func (t *translation) readModules(list jsontext.Value) (problems []manifests.Pro
 	return problems
 }
 
-// kinds are what people call the kinds of values.
+// kinds are people's names for the kinds of values.
 var kinds = map[jsontext.Kind]string{
 	jsontext.String: "a text", jsontext.Array: "a list", jsontext.Object: "an object", jsontext.Number: "a number",
 	jsontext.Bool: "true or false", jsontext.Null: "null",
 }
 
-// moduleOf returns how a module is written whose path alone was given, or an example.
+// moduleOf returns the JSON of a module for which the manifest gives only a path, or an example.
 func moduleOf(given jsontext.Value) string {
 	path := `"plugin.wasm"`
 	if given.Kind() == jsontext.String {
@@ -181,11 +182,11 @@ func (t *translation) checkSource(module jsontext.Value, at string) (problems []
 	return problems
 }
 
-// mistyped returns the error for a member that is not of its type.
-func (t *translation) mistyped(err error) error {
+// typeError returns the error for a member that is not of its type.
+func (t *translation) typeError(err error) error {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
-		return t.refused("", mistake.Syntax, "this is no manifest of Extism: "+err.Error(), example)
+		return t.refuse("", mistake.Syntax, "this is no manifest of Extism: "+err.Error(), example)
 	}
 	wanted := map[reflect.Kind]string{
 		reflect.String: "a text", reflect.Slice: "a list", reflect.Map: "an object", reflect.Struct: "an object",
@@ -206,8 +207,8 @@ func (t *translation) mistyped(err error) error {
 	return &manifests.Error{Problems: []manifests.Problem{problem}}
 }
 
-// refused returns the error of a manifest that cannot be translated.
-func (t *translation) refused(key string, kind mistake.Kind, message, fix string) error {
+// refuse returns the error of a manifest that cannot be translated.
+func (t *translation) refuse(key string, kind mistake.Kind, message, fix string) error {
 	return &manifests.Error{Problems: []manifests.Problem{t.problem(key, kind, message, fix)}}
 }
 
@@ -263,7 +264,7 @@ func outOfRange(problems []manifests.Problem) []manifests.Problem {
 	return problems
 }
 
-// origin returns the place of the member from which a key of a manifest comes. Others come from no member.
+// origin returns the place of the member from which a key of a manifest comes, or the first line if it comes from none.
 func (t *translation) origin(path string) manifests.Place {
 	for _, m := range t.modules {
 		switch {

@@ -46,7 +46,7 @@ func (t *translation) arrange() error {
 		m := &module{at: fmt.Sprintf("wasm[%d]", i)}
 		var ok bool
 		if m.said, ok = said.(extism.WasmFile); !ok {
-			return t.refused(m.at, mistake.NotEnforced, "this version of Caisson loads modules from files alone",
+			return t.refuse(m.at, mistake.NotEnforced, "this version of Caisson loads modules from files alone",
 				"write the path of a file")
 		}
 		m.name = m.said.Name
@@ -58,17 +58,17 @@ func (t *translation) arrange() error {
 		case m.name == mainName && other == nil:
 			t.main = m
 		case m.name == mainName:
-			return t.refused(m.at+".name", mistake.Conflict, other.at+
+			return t.refuse(m.at+".name", mistake.Conflict, other.at+
 				" is the main module already, as is the first without a name",
 				"name each of the others as its functions are imported")
 		case m.name == "":
-			return t.refused(m.at, mistake.Missing, "the module has no name, and "+t.main.at+" is the main module already",
+			return t.refuse(m.at, mistake.Missing, "the module has no name, and "+t.main.at+" is the main module already",
 				"name it as its functions are imported")
 		case other != nil:
-			return t.refused(m.at+".name", mistake.DuplicateKey, fmt.Sprintf("%s is named %q, too", other.at, m.name),
+			return t.refuse(m.at+".name", mistake.DuplicateKey, fmt.Sprintf("%s is named %q, too", other.at, m.name),
 				"name each module as its functions are imported")
 		case !modules.LibraryName.MatchString(m.name):
-			return t.refused(m.at+".name", mistake.InvalidValue, fmt.Sprintf("%q is no name that a library can have", m.name),
+			return t.refuse(m.at+".name", mistake.InvalidValue, fmt.Sprintf("%q is no name that a library can have", m.name),
 				"write at most 64 letters, digits, _, - and ., also where its functions are imported")
 		}
 		known[m.name] = m
@@ -121,33 +121,33 @@ func (t *translation) load() error {
 	return nil
 }
 
-// checkHash checks that a module has the hash that is written of it.
+// checkHash compares a module with its hash in the manifest.
 func (t *translation) checkHash(m *module) error {
 	digest, at := engine.DigestOf(m.source).String(), m.at+".hash"
 	switch said, err := hex.DecodeString(m.said.Hash); {
 	case err != nil || len(said) != sha256.Size:
-		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("%q is no SHA-256; that of the module %s is %s", m.said.Hash,
+		return t.refuse(at, mistake.InvalidValue, fmt.Sprintf("%q is no SHA-256; that of the module %s is %s", m.said.Hash,
 			m.said.Path, digest), "a hash is 64 hexadecimal digits: write the module's")
 	case !strings.EqualFold(m.said.Hash, digest):
-		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %s has the SHA-256 %s, not this one", m.said.Path,
+		return t.refuse(at, mistake.InvalidValue, fmt.Sprintf("the module %s has the SHA-256 %s, not this one", m.said.Path,
 			digest), "find out who changed the module; if the change is wanted, write its SHA-256")
 	}
 	return nil
 }
 
-// checkPlace refuses paths that lead out of the manifest's folder as they are written. Links that do are
-// found when the file is opened.
+// checkPlace refuses paths that, without following links, lead out of the manifest's folder. Links that do are found
+// when the file is opened.
 func (t *translation) checkPlace(at, path string) error {
 	const outside = "move it into the manifest's folder or below it, and write its path relative to that folder"
 	local := filepath.FromSlash(path)
 	switch relative, inside := t.relative(local); {
 	case filepath.IsAbs(local) && inside:
-		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %q has an absolute path", path),
+		return t.refuse(at, mistake.InvalidValue, fmt.Sprintf("the module %q has an absolute path", path),
 			fmt.Sprintf("write it relative to the manifest's folder: %q", relative))
 	case filepath.IsAbs(local):
-		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %q has an absolute path", path), outside)
+		return t.refuse(at, mistake.InvalidValue, fmt.Sprintf("the module %q has an absolute path", path), outside)
 	case !filepath.IsLocal(local):
-		return t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %q is outside of the manifest's folder", path),
+		return t.refuse(at, mistake.InvalidValue, fmt.Sprintf("the module %q is outside of the manifest's folder", path),
 			outside)
 	}
 	return nil
@@ -163,8 +163,8 @@ func (t *translation) relative(path string) (string, bool) {
 	return filepath.ToSlash(relative), err == nil && filepath.IsLocal(relative)
 }
 
-// readModule reads a module of at most some bytes.
-func (t *translation) readModule(root *os.Root, m *module, most int64) ([]byte, error) {
+// readModule reads a module of at most limit bytes.
+func (t *translation) readModule(root *os.Root, m *module, limit int64) ([]byte, error) {
 	at, path := m.at+".path", m.said.Path
 	if err := t.checkPlace(at, path); err != nil {
 		return nil, err
@@ -174,23 +174,23 @@ func (t *translation) readModule(root *os.Root, m *module, most int64) ([]byte, 
 		if failed, ok := errors.AsType[*fs.PathError](err); ok {
 			err = failed.Err
 		}
-		return nil, t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module %q cannot be read: %v", path, err),
+		return nil, t.refuse(at, mistake.InvalidValue, fmt.Sprintf("the module %q cannot be read: %v", path, err),
 			"write the path of a module in the manifest's folder or below it, relative to that folder")
 	}
 	defer file.Close()
-	if info.Size() > most {
+	if info.Size() > limit {
 		return nil,
-			t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module has %d bytes, the limit of all modules together is %d",
+			t.refuse(at, mistake.InvalidValue, fmt.Sprintf("the module has %d bytes, the limit of all modules together is %d",
 				info.Size(), modules.MaxBytes), "build smaller modules")
 	}
-	source, err := io.ReadAll(io.LimitReader(file, most))
+	source, err := io.ReadAll(io.LimitReader(file, limit))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", manifests.ErrFile, err)
 	}
 	return source, nil
 }
 
-// maxTools is how many tools are made of a manifest at most.
+// maxTools is the maximum number of tools that are made of a manifest.
 const maxTools = 256
 
 // functions returns the functions of the main module.
@@ -203,11 +203,11 @@ func (t *translation) functions() ([]string, error) {
 			runtime.ErrModule)
 	}
 	if err != nil {
-		return nil, t.refused(at, mistake.InvalidValue, err.Error(), "name an Extism plug-in")
+		return nil, t.refuse(at, mistake.InvalidValue, err.Error(), "name an Extism plug-in")
 	}
 	if len(functions) > maxTools {
 		return nil,
-			t.refused(at, mistake.NotEnforced,
+			t.refuse(at, mistake.NotEnforced,
 				fmt.Sprintf("the module exports %d functions that could be tools, the limit is %d", len(functions), maxTools),
 				"write manifests of Caisson for those that models need: caisson inspect "+t.main.said.Path+
 					" prints one to start from")
@@ -224,21 +224,21 @@ func (t *translation) variables() int64 {
 	return max(most-1, 1) // Extism's have less than it. As each counts for 40 bytes and more, 1 allows none
 }
 
-// recordModules records what becomes of the members that describe reads.
+// recordModules records the equivalents of the members that describe reads.
 func (t *translation) recordModules() {
-	t.translated(t.main.at+".path", "module.path: "+t.main.path())
+	t.recordTranslation(t.main.at+".path", "module.path: "+t.main.path())
 	for _, library := range t.libraries() {
-		t.translated(library.at+".path", keypath.Key("module.libraries", library.name)+": "+library.path())
+		t.recordTranslation(library.at+".path", keypath.Key("module.libraries", library.name)+": "+library.path())
 	}
 	if t.digest != "" {
 		pinned := slices.IndexFunc(t.modules, func(m *module) bool { return m.said.Hash != "" })
-		t.translated(t.modules[pinned].at+".hash", "module.sha256: "+t.digest)
+		t.recordTranslation(t.modules[pinned].at+".hash", "module.sha256: "+t.digest)
 	}
 	if len(t.said.Config) > 0 {
-		t.translated("config", "module.config: "+strings.Join(slices.Sorted(maps.Keys(t.said.Config)), ", "))
+		t.recordTranslation("config", "module.config: "+strings.Join(slices.Sorted(maps.Keys(t.said.Config)), ", "))
 	}
 	if most := t.variables(); most > 0 {
-		t.translated("memory.max_var_bytes", fmt.Sprintf("module.variables: %dB", most))
+		t.recordTranslation("memory.max_var_bytes", fmt.Sprintf("module.variables: %dB", most))
 	}
 }
 

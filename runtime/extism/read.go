@@ -1,4 +1,4 @@
-// Package extism reads the manifests of Extism, which are JSON, so that plug-ins are tools as they are:
+// Package extism reads the manifests of Extism, which are JSON, so that unchanged plug-ins are tools:
 //
 //	translated, err := extism.Load("plugin.json")
 //
@@ -24,19 +24,21 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// Translated is what a manifest of Extism says to Caisson.
+// Translated is the translation of a manifest of Extism.
 type Translated struct {
 	// Manifests are those of the tools, one for each function of the main module, in the module's order.
 	// A tool's name is that of the file without its extension, "_", and that of the function. Its one
 	// parameter, input, is the plug-in's input.
 	Manifests []*manifests.Manifest
-	// Members say what the members of the manifest are in those of the tools, in an order of their keys there.
+	// Members are the translated members, with their equivalents in the tools' manifests, in the usual order of their keys
+	// there.
 	Members []Member
-	// Notes say what has no equivalent, or must be granted by the operator.
+	// Notes say which members have no equivalent or a lowered value, which functions are not tools, and which permissions
+	// the operator must grant.
 	Notes []manifests.Problem
 }
 
-// Member is a member of a manifest of Extism, and what it is in a manifest of Caisson: "limits.timeout: 100ms".
+// Member is a member of a manifest of Extism, with its equivalent in a manifest of Caisson: "limits.timeout: 100ms".
 type Member struct {
 	manifests.Place
 	Text string
@@ -75,19 +77,19 @@ func Load(path string) (*Translated, error) {
 	return t.translate()
 }
 
-// readFile reads a regular file of at most some bytes.
-func readFile(path string, most int64) (source []byte, err error) {
+// readFile reads a regular file of at most limit bytes.
+func readFile(path string, limit int64) (source []byte, err error) {
 	file, info, err := hostfile.Open(path, hostfile.Follow)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if info.Size() > most {
-		return nil, fmt.Errorf("%s has %d bytes, the limit is %d", path, info.Size(), most)
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes, the limit is %d", path, info.Size(), limit)
 	}
-	source, err = io.ReadAll(io.LimitReader(file, most+1))
-	if int64(len(source)) > most {
-		return nil, fmt.Errorf("%s grew over the limit of %d bytes while it was read", path, most)
+	source, err = io.ReadAll(io.LimitReader(file, limit+1))
+	if int64(len(source)) > limit {
+		return nil, fmt.Errorf("%s grew over the limit of %d bytes while it was read", path, limit)
 	}
 	return source, err
 }
@@ -111,10 +113,10 @@ func (t *translation) read() error {
 		return err
 	}
 	if err := json.Unmarshal([]byte(t.source), &t.said); err != nil {
-		return t.mistyped(err)
+		return t.typeError(err)
 	}
 	if len(t.said.Wasm) == 0 {
-		return t.refused("wasm", mistake.Missing, "the manifest has no module", `write {"wasm": [{"path": "plugin.wasm"}]}`)
+		return t.refuse("wasm", mistake.Missing, "the manifest has no module", `write {"wasm": [{"path": "plugin.wasm"}]}`)
 	}
 	if err := t.arrange(); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// written is a manifest of Caisson as it is written.
+// written is the JSON form of a manifest of Caisson.
 type written struct {
 	Schema      string            `json:"schema"`
 	Name        string            `json:"name"`
@@ -73,13 +73,13 @@ func (t *translation) translate() (*Translated, error) {
 		case ok &&
 			slices.ContainsFunc(invalid.Problems,
 				func(p manifests.Problem) bool { return p.Path == "name" || p.Path == "module.entry" }):
-			t.unnamed(function, name, "a name that tools or entries cannot have") // the other functions may be tools
+			t.noteUnnamed(function, name, "a name that tools or entries cannot have") // the other functions may be tools
 		case ok:
 			problems = append(problems, outOfRange(invalid.Problems)...)
 		case err != nil:
 			return nil, err
 		case taken[name] != "":
-			t.unnamed(function, name, fmt.Sprintf("the name of that of %q", taken[name]))
+			t.noteUnnamed(function, name, fmt.Sprintf("the name of that of %q", taken[name]))
 		default:
 			taken[name] = function
 			done.Manifests = append(done.Manifests, m)
@@ -87,7 +87,7 @@ func (t *translation) translate() (*Translated, error) {
 	}
 	if len(problems) == 0 && len(done.Manifests) == 0 {
 		return nil,
-			t.refused(t.main.at+".path", mistake.InvalidValue,
+			t.refuse(t.main.at+".path", mistake.InvalidValue,
 				"none of its functions can be a tool: the name of each is not allowed",
 				"shorten the name of this file, or write a manifest of Caisson for each function")
 	}
@@ -99,13 +99,13 @@ func (t *translation) translate() (*Translated, error) {
 	return done, nil
 }
 
-// translated records what a member is in the manifests of Caisson.
-func (t *translation) translated(member, text string) {
+// recordTranslation records the equivalent of a member in the manifests of Caisson.
+func (t *translation) recordTranslation(member, text string) {
 	t.done = append(t.done, Member{t.place(member), text})
 }
 
-// unnamed notes that a function is no tool.
-func (t *translation) unnamed(function, name, reason string) {
+// noteUnnamed notes that no tool is made of a function, because of the tool's name.
+func (t *translation) noteUnnamed(function, name, reason string) {
 	t.note(t.main.at+".path", fmt.Sprintf("no tool is made of the function %q: %q would have %s", function, name, reason),
 		"write a manifest of Caisson for it if models need it, with a name of its own")
 }
@@ -133,14 +133,14 @@ func (t *translation) permissions() (*permissions, error) {
 	for _, m := range t.modules {
 		functions, err := runtime.ImportedFunctions(m.source, libraries...)
 		if err != nil {
-			return nil, t.refused(m.at+".path", mistake.InvalidValue, err.Error(), "name a WebAssembly module")
+			return nil, t.refuse(m.at+".path", mistake.InvalidValue, err.Error(), "name a WebAssembly module")
 		}
 		p.Functions = append(p.Functions, functions...)
 	}
 	slices.Sort(p.Functions)
 	p.Functions = slices.Compact(p.Functions)
 	if len(p.Functions) > 0 {
-		t.translated(t.main.at+".path", "permissions.functions: "+strings.Join(p.Functions, ", "))
+		t.recordTranslation(t.main.at+".path", "permissions.functions: "+strings.Join(p.Functions, ", "))
 	}
 	for _, host := range t.said.AllowedHosts {
 		if name := strings.TrimPrefix(host, "*."); host != "*" && strings.ContainsAny(name, `*?[]{}!\`) {
@@ -150,7 +150,7 @@ func (t *translation) permissions() (*permissions, error) {
 		}
 		p.Network = append(p.Network, map[string]any{"host": host, "ports": "*", "schemes": []string{"https", "http"},
 			"methods": []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}})
-		t.translated("allowed_hosts", fmt.Sprintf("permissions.network: %s by every method and port", host))
+		t.recordTranslation("allowed_hosts", fmt.Sprintf("permissions.network: %s by every method and port", host))
 	}
 	for _, host := range slices.Sorted(maps.Keys(t.said.AllowedPaths)) {
 		guest, access, mode := t.said.AllowedPaths[host], "read-write", "rw"
@@ -159,7 +159,7 @@ func (t *translation) permissions() (*permissions, error) {
 			access, mode = "read", "ro"
 		}
 		p.Files = append(p.Files, map[string]string{"path": guest, "access": access})
-		t.translated("allowed_paths", fmt.Sprintf("permissions.files: %s (%s)", guest, access))
+		t.recordTranslation("allowed_paths", fmt.Sprintf("permissions.files: %s (%s)", guest, access))
 		t.note("allowed_paths", fmt.Sprintf("the operator says which directory %s is; here it is %s (%s)", guest, directory,
 			mode), "grant it in the policy, with files")
 	}
@@ -182,7 +182,7 @@ func (t *translation) limits() (map[string]string, error) {
 				fmt.Sprintf("write %d", most))
 		}
 		limits["timeout"] = fmt.Sprintf("%dms", min(timeout, most))
-		t.translated("timeout_ms", "limits.timeout: "+limits["timeout"])
+		t.recordTranslation("timeout_ms", "limits.timeout: "+limits["timeout"])
 	}
 	m := t.said.Memory // never nil; a number that is not given is 0 for pages, and else -1
 	if pages := int64(m.MaxPages); pages > 0 {
@@ -192,18 +192,18 @@ func (t *translation) limits() (map[string]string, error) {
 			pages = most
 		}
 		limits["memory"] = fmt.Sprintf("%dKiB", pages*pageBytes>>10)
-		t.translated("memory.max_pages", "limits.memory: "+limits["memory"])
+		t.recordTranslation("memory.max_pages", "limits.memory: "+limits["memory"])
 	}
 	switch most := m.MaxHttpResponseBytes; {
 	case most > 0:
 		limits["http_bytes"] = fmt.Sprintf("%dB", most)
-		t.translated("memory.max_http_response_bytes", "limits.http_bytes: "+limits["http_bytes"])
+		t.recordTranslation("memory.max_http_response_bytes", "limits.http_bytes: "+limits["http_bytes"])
 		t.note("memory.max_http_response_bytes",
 			"it limits the bodies of all requests and responses of a call together (limits.http_bytes), not each response",
 			"write a higher number if calls send several requests")
 	case most == 0 && len(t.said.AllowedHosts) > 0:
 		return nil,
-			t.refused("memory.max_http_response_bytes", mistake.NotEnforced,
+			t.refuse("memory.max_http_response_bytes", mistake.NotEnforced,
 				"0 would refuse each response that has a body, which this version of Caisson does not do",
 				"remove allowed_hosts, or write the bytes of the bodies of all requests and responses")
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// The sessions of calls are made of what the packages that do the work have.
+// The types with which the runtime fills a session.
 var (
 	_ Requester = (*network.Session)(nil)
 	_ Checker   = (*secrets.Set)(nil)
@@ -52,8 +52,8 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestNoFunctionRunsBeforeTheCall: a program that starts without a call is ended, with the
-// name of what it should not have called.
+// TestNoFunctionRunsBeforeTheCall: a program that starts without a call and calls a function is ended, with the
+// function's name.
 func TestNoFunctionRunsBeforeTheCall(t *testing.T) {
 	for name, f := range byName() {
 		err := f.Call(t.Context(), make(flat, 10), make([]uint64, 4))
@@ -226,7 +226,7 @@ func TestFailuresThatTheGuestSees(t *testing.T) {
 	}
 }
 
-// TestWhatEndsTheGuest: an error that nobody foresaw is not made to look like the network's.
+// TestWhatEndsTheGuest: an unforeseen error is not made to look like the network's.
 func TestWhatEndsTheGuest(t *testing.T) {
 	unforeseen := errors.New("unforeseen")
 	for _, err := range []error{unforeseen, fmt.Errorf("%w", context.Canceled), &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrDenied}} {
@@ -392,7 +392,7 @@ func TestLongBodiesTakeTurns(t *testing.T) {
 	assert.Equal(t, bytes.Repeat([]byte("x"), copied+1), long)
 }
 
-// lasting is a context that says so many times that it has not ended.
+// lasting is a context that has not ended for the first looks calls of Err.
 type lasting struct {
 	context.Context
 	looks int

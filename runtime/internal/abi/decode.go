@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// decodeRequest reads a request: a JSON object that has all required members, no unknown ones and no
-// duplicates. No text stands for an empty object. The error is a [problem].
+// decodeRequest reads a request: a JSON object that has all required members, no unknown ones and no duplicates. An
+// empty text means an empty object. The error is a [problem].
 func decodeRequest(text string, members decode.Members, required ...string) error {
 	if strings.TrimSpace(text) == "" {
 		text = "{}"
@@ -25,7 +25,7 @@ func decodeRequest(text string, members decode.Members, required ...string) erro
 	return decodeMembers(request.Document().Root(), members, required)
 }
 
-// maxDepth is how deeply the members of a call of another tool may nest, which their readers limit further.
+// maxDepth is the maximum nesting depth of the members of a call of another tool. Their readers limit it further.
 const maxDepth = 10_000
 
 // decodeCall is like decodeRequest, for a request with a member that may be nested as deeply as a tool's
@@ -55,7 +55,7 @@ func decodeMembers(request jsontext.Value, members decode.Members, required []st
 	return err
 }
 
-// cause returns what is wrong with a request, given the error of [tool.ParseArguments].
+// cause returns the problem with a request, given the error of [tool.ParseArguments].
 func cause(err error) string {
 	if wrong, ok := errors.AsType[*tool.ArgumentsError](err); ok {
 		return wrong.Err.Error()

@@ -97,8 +97,7 @@ func TestRequestsAreReadAsTheyAreWritten(t *testing.T) {
 	assert.Equal(t, [][2]string{{"a\x00", "😀"}, {"", ""}}, headers)
 }
 
-// FuzzDecode: the decoder never panics, refuses in words, and what it accepts is what the
-// standard library reads.
+// FuzzDecode: the decoder never panics, refuses in words, and reads accepted requests as the standard library does.
 func FuzzDecode(f *testing.F) {
 	for _, text := range valid {
 		f.Add(text)
@@ -134,8 +133,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzCalls makes any calls with any parameters on a small memory: none may panic or end the
-// guest, and what each returns must be there to read.
+// FuzzCalls makes any calls with any parameters on a small memory: none may panic or end the guest, and the response of
+// each must be readable.
 func FuzzCalls(f *testing.F) {
 	text := []byte(valid[request] + valid[exists] + valid[receive] + valid[toolCall] + valid[emit] + valid[get])
 	f.Add(text, []byte{})

@@ -61,7 +61,7 @@ func (g *guest) mustRaw(name string, params ...uint64) uint64 {
 	return result
 }
 
-// Where the guest keeps what it passes.
+// The guest's addresses of requests, bodies and the buffer.
 const (
 	requestAt = 1 << 20
 	bodyAt    = 2 << 20
@@ -113,8 +113,7 @@ func (g *guest) readAll() []byte {
 	}
 }
 
-// answering is a network in which every request has the same answer. It keeps what it was
-// asked for.
+// answering is a network that gives every request the same answer. It records the requests.
 type answering struct {
 	response network.Response
 	id       int
@@ -155,7 +154,7 @@ func (n *answering) Receive(_ context.Context, id int) (network.Response, error)
 	return n.response, n.err
 }
 
-// caller is a host in which every call has the same end. It keeps what it was asked for.
+// caller is a host in which every call has the same end. It records the calls.
 type caller struct {
 	record tool.Record
 	err    error
@@ -171,7 +170,7 @@ func (c *caller) Call(_ context.Context, name, arguments string) (tool.Record, e
 	return c.record, c.err
 }
 
-// speaker shows everything that is said within the limit, or fails. It keeps what was said.
+// speaker accepts all emissions within the limit, or fails. It records them.
 type speaker struct {
 	limit    int // bytes of all requests; zero for any number
 	err      error
@@ -231,7 +230,7 @@ var valid = map[string]string{
 	get:      `{}`,
 }
 
-// BenchmarkCall is what the protocol adds to a call, reading the response included.
+// BenchmarkCall measures the cost that the protocol adds to a call, including reading the response.
 func BenchmarkCall(b *testing.B) {
 	const body = 64 << 10
 	session := &Session{
@@ -255,7 +254,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkEmit is what an emission takes of the host where nobody watches, and where somebody does.
+// BenchmarkEmit measures the host's cost of an emission without and with a listener.
 func BenchmarkEmit(b *testing.B) {
 	image := `{"type":"image","mime_type":"image/png","partial":true,"data":"` + strings.Repeat("abcd", 48<<10) + `"}`
 	deep := `{"type":"json","data":` + strings.Repeat("[", 60) + strings.Repeat("[1],", (maxEmission-200)/4) + "1" + strings.Repeat("]", 60) + `}`

@@ -8,15 +8,15 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 )
 
-// Response is what a function answers to a caller that has no linear memory to read it into.
+// Response is the answer of a function to a caller that has no linear memory to read it into.
 type Response struct {
 	Status uint32 // of ABI.md, "Calling"
 	Head   []byte // followed by
 	Body   []byte
 }
 
-// Begin is asked before the body of a call of [Invoke] is known, if it has one. It returns the request with room for
-// the body behind it, or the response of the call if the call is refused whatever the body holds.
+// Begin is called before the body of a call of [Invoke] arrives, if it has one. It returns the request with room for
+// the body after it. If the call is refused whatever the body holds, it returns the response instead.
 func Begin(ctx context.Context, name string, request []byte, body int64) (bytes []byte, refused *Response, err error) {
 	f, response := find(name, body)
 	if f == nil {
@@ -73,20 +73,20 @@ func find(name string, body int64) (*hostfuncs.Function, Response) {
 			return &f, Response{}
 		}
 	}
-	return nil, invalidResponse("there is no function " + clip(name) + " in this version")
+	return nil, invalidResponse("there is no function " + truncate(name) + " in this version")
 }
 
 func invalidResponse(text string) Response {
 	return Response{uint32(statusInvalid), invalid(text).(problem).answer.head, nil}
 }
 
-// clip shortens a name that a guest chose, for a message.
-func clip(name string) string {
-	const most = 64
-	if len(name) <= most {
+// truncate shortens a name that a guest chose, for a message.
+func truncate(name string) string {
+	const limit = 64
+	if len(name) <= limit {
 		return name
 	}
-	return strings.ToValidUTF8(name[:most], "") + "…"
+	return strings.ToValidUTF8(name[:limit], "") + "…"
 }
 
 // MaxInvocation returns how many bytes a request may have, and how many its body.

@@ -15,7 +15,7 @@ func netRequest(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return c.framed(c.session.Network.Do(c.ctx, request))
+	return c.frame(c.session.Network.Do(c.ctx, request))
 }
 
 func netSend(c *call) (answer, error) {
@@ -40,7 +40,7 @@ func netReceive(c *call) (answer, error) {
 	if c.session.Network == nil {
 		return answer{}, errNoNetwork()
 	}
-	return c.framed(c.session.Network.Receive(c.ctx, int(id)))
+	return c.frame(c.session.Network.Receive(c.ctx, int(id)))
 }
 
 // httpRequest reads the request of the functions request and send, with its body. If it succeeds, the
@@ -105,8 +105,8 @@ func errNoNetwork() error { return unavailable("the tool has no network") }
 // maxResponse is the maximum length of a response in bytes, since functions return it in 32 bits.
 const maxResponse = math.MaxUint32
 
-// framed returns the answer that holds a response: the length of its header, the header, the body.
-func (c *call) framed(r network.Response, err error) (answer, error) {
+// frame returns the answer that holds a response: the length of its header, the header, the body.
+func (c *call) frame(r network.Response, err error) (answer, error) {
 	if err != nil {
 		return answer{}, c.failure(err)
 	}

@@ -21,7 +21,7 @@ const (
 	Context = "caisson:context@1"
 )
 
-// Session holds what one call's guest can request from the host. Each call needs its own, passed to
+// Session holds the services that one call's guest can request. Each call needs its own, passed to
 // the guest's host functions with [With]. Functions whose field is nil return the status
 // unavailable; the zero value offers nothing.
 //
@@ -31,7 +31,7 @@ type Session struct {
 	Secrets Checker
 	Tools   Caller
 	Stream  Speaker
-	// About returns what the guest may know about its call. It is called at most once.
+	// About returns the data that the guest may have about its call. It is called at most once.
 	About func() About
 	// MaxBody is the maximum size of a request's body. Zero or less means 8 MiB.
 	MaxBody manifests.Bytes
@@ -70,7 +70,7 @@ type Caller interface {
 	Call(ctx context.Context, name, arguments string) (tool.Record, error)
 }
 
-// Speaker shows what the guest emits before its call has ended. Outside tests it is a
+// Speaker shows the guest's emissions before its call has ended. Outside tests it is a
 // [stream.Session], whose errors it returns.
 type Speaker interface {
 	// Admit charges a request of this many bytes to the call's limit, before the request is read.
@@ -127,8 +127,8 @@ type StartError struct{ Function string } // such as "caisson:net@1.request"
 
 func (e *StartError) Error() string { return "it calls " + e.Function + " before it reads its input" }
 
-// About is what a guest may know about its call. The caller must leave out everything that the
-// guest's tool has not been granted.
+// About is the data that a guest may have about its call. The caller must leave out everything that the guest's tool
+// has not been granted.
 type About struct {
 	CallID  string
 	Tool    string // the registered name
@@ -154,7 +154,7 @@ type wireAbout struct {
 	Request tool.Request      `json:"request,omitzero"`
 }
 
-// contextGet returns what the guest may know about its call. It encodes the response once per call.
+// contextGet returns the session's About. It encodes the response once per call.
 func contextGet(c *call) (answer, error) {
 	if err := c.request(nil); err != nil {
 		return answer{}, err
@@ -178,8 +178,8 @@ func (a About) wire() wireAbout {
 	}
 }
 
-// response is the unread rest of an answer. Head and body are separate, so that the body need not
-// be copied behind the head.
+// response is the unread rest of an answer. Head and body are separate, so that the body need not be copied after the
+// head.
 type response struct{ head, body []byte }
 
 // hold keeps the answer's response for the guest to read. It returns the function's result: status
@@ -229,13 +229,13 @@ func (c *call) request(members decode.Members, required ...string) error {
 
 // view returns the bytes whose pointer and length are parameters i and i+1. They alias the guest's
 // memory.
-func (c *call) view(i int, what, limit string, most int64) ([]byte, error) {
+func (c *call) view(i int, what, limitName string, limit int64) ([]byte, error) {
 	bytes, ok := c.memory.View(c.u32(i), c.u32(i+1))
 	switch {
 	case !ok:
 		return nil, invalid("the " + what + " lies outside the memory")
-	case int64(len(bytes)) > most:
-		return nil, limited(limit, most)
+	case int64(len(bytes)) > limit:
+		return nil, limited(limitName, limit)
 	}
 	return bytes, nil
 }

@@ -45,7 +45,7 @@ func TestRefusedEmissions(t *testing.T) {
 	}
 }
 
-// TestSizesOfEmissions: what is too long for the call, or for anything, is not read.
+// TestSizesOfEmissions: a request that is longer than the call's limit, or than any limit, is not read.
 func TestSizesOfEmissions(t *testing.T) {
 	filled := func(bytes int) string {
 		return `{"type":"text","text":"` + strings.Repeat("a", bytes-len(`{"type":"text","text":""}`)) + `"}`
@@ -86,7 +86,7 @@ func TestEmissionsThatEndTheGuest(t *testing.T) {
 	}
 }
 
-// TestContextIsWrittenOnce, and says nothing but what it was given, however that is spelled.
+// TestContextIsWrittenOnce: the context has only the members that it was given, however their values are spelled.
 func TestContextIsWrittenOnce(t *testing.T) {
 	asked := 0
 	g := newGuest(t, &Session{About: func() About {
@@ -106,9 +106,8 @@ func TestContextIsWrittenOnce(t *testing.T) {
 	assert.Equal(t, 1, asked)
 }
 
-// FuzzEmit: what is shown is an object with just these members, by the standard library's reading
-// too; it is a sound emission that does not hold on to the request; and what one is told depends on
-// the request alone, not on whether anybody watches.
+// FuzzEmit: a shown emission is an object with just these members, also for the standard library. It is valid, and does
+// not keep the request alive. The guest's answer depends only on the request, not on whether the call has a listener.
 func FuzzEmit(f *testing.F) {
 	f.Add(valid[emit])
 	f.Add(`{"type":"progress","fraction":0.5,"text":"\u001b[2J"}`)

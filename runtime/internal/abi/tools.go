@@ -7,9 +7,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxResult is the maximum size of the text and data in a result that a guest gets, in bytes: twice
-// the most that a guest can write. Tools written in Go have no output limit, and no deadline stops
-// the host while it encodes a result; see [Work].
+// maxResult is the maximum size of the text and data in a result that a guest gets, in bytes: twice the maximum that a
+// guest can write. Tools written in Go have no output limit, and no deadline stops the host while it encodes a result;
+// see [Work].
 const maxResult = 8 << 20
 
 // toolsCall calls another tool. If that tool fails, the status is still OK.

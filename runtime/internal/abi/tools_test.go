@@ -70,7 +70,7 @@ func TestArgumentsKeepTheirText(t *testing.T) {
 	}
 }
 
-// TestSizesOfCalls: name and arguments share what any request may have.
+// TestSizesOfCalls: name and arguments together have the limit of any request.
 func TestSizesOfCalls(t *testing.T) {
 	long := func(bytes int) string {
 		return calling(`{"a":"` + strings.Repeat("x", bytes-len(calling(`{"a":""}`))) + `"}`)
@@ -114,8 +114,8 @@ func TestResultThatCannotBeWritten(t *testing.T) {
 	assert.JSONEq(t, `{"message":"the tool's result cannot be encoded"}`, response)
 }
 
-// FuzzCallRequest: what is taken is an object with just these two members, by the standard
-// library's reading too, and what is passed on stands in it as it is.
+// FuzzCallRequest: an accepted request is an object with just these two members, also for the standard library, and the
+// arguments are passed on as a substring of it.
 func FuzzCallRequest(f *testing.F) {
 	for _, arguments := range []string{`{}`, `{"a":[1,{"b":null}]}`, `[]`, `{"a":1,"a":2}`, `"x"`} {
 		f.Add(calling(arguments))
@@ -147,7 +147,7 @@ func FuzzCallRequest(f *testing.F) {
 	})
 }
 
-// TestRecordIsTheOneThatIsStored: its members are those that a record writes of itself.
+// TestRecordIsTheOneThatIsStored: its members are those of a record's own JSON.
 func TestRecordIsTheOneThatIsStored(t *testing.T) {
 	fuel := int64(5)
 	full := tool.Record{
@@ -211,7 +211,7 @@ func TestSizesOfResults(t *testing.T) {
 	}
 }
 
-// TestEndWhileTheResultIsWritten: the guest does not go on to read it.
+// TestEndWhileTheResultIsWritten: the guest does not continue to read it.
 func TestEndWhileTheResultIsWritten(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := &Session{Tools: &caller{record: tool.Record{Result: tool.Result{Data: json.RawMessage(`1`)}}}}
@@ -222,7 +222,7 @@ func TestEndWhileTheResultIsWritten(t *testing.T) {
 	assert.ErrorIs(t, err, errOver)
 }
 
-// BenchmarkLongestOfAGuest is how long the host takes over the longest result of a guest.
+// BenchmarkLongestOfAGuest measures the time in which the host encodes the longest result of a guest.
 func BenchmarkLongestOfAGuest(b *testing.B) {
 	for name, text := range map[string]string{"plain": "a", "control": "\x01", "tags": "<", "quotes": `"`, "no UTF-8": "\xff"} {
 		b.Run(name, func(b *testing.B) {

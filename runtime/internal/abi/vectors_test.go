@@ -36,7 +36,7 @@ func vectors(t *testing.T) []vector {
 	return vectors
 }
 
-// parsed is what some JSON says, read without the code under test.
+// parsed returns the value of some JSON, read without the code under test.
 func parsed[T any](t *testing.T, text string) (value T) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(text), &value), text)
@@ -188,7 +188,7 @@ func testEmitVector(t *testing.T, v vector) {
 	assert.EqualError(t, wrong, parsed[limit](t, v.Header).Message)
 }
 
-// testGetVector asks for what a vector tells of a call.
+// testGetVector reads a vector's context of a call.
 func testGetVector(t *testing.T, v vector) {
 	told := parsed[struct {
 		CallID                      string `json:"call_id"`

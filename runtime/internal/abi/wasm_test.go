@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestProgramsImportWhatTheyUse: a module may import only what its manifest asks for, so the
-// SDK must bring along nothing else.
+// TestProgramsImportWhatTheyUse: a module may import only functions for which its manifest requests permissions, so the
+// SDK must not add other imports.
 func TestProgramsImportWhatTheyUse(t *testing.T) {
 	for program, want := range map[string][]string{
 		"do":     {read, request},
@@ -53,7 +53,7 @@ func TestProgramsImportWhatTheyUse(t *testing.T) {
 	}
 }
 
-// probe is a module that does what its input says.
+// probe is a module that takes the steps in its input.
 type probe struct {
 	t      *testing.T
 	module *engine.Module
@@ -77,7 +77,7 @@ func newProbe(t *testing.T) *probe {
 	return &probe{t, module}
 }
 
-// run runs steps in a context, and reads what came of each into the place for it.
+// run runs steps in a context, and decodes the result of each into its element of results.
 func (p *probe) run(ctx context.Context, steps string, results ...any) error {
 	p.t.Helper()
 	output := wasi.Output{Limit: 1 << 20}
@@ -98,7 +98,7 @@ func (p *probe) run(ctx context.Context, steps string, results ...any) error {
 	return nil
 }
 
-// guestAnswer is what the probe prints of a request or a question.
+// guestAnswer is the probe's output about a request or a question.
 type guestAnswer struct {
 	Status  int
 	URL     string
@@ -111,7 +111,7 @@ type guestAnswer struct {
 	}
 }
 
-// echo is a network that answers with the request, but for URLs that hold "bad".
+// echo is a network that answers with the request, except for URLs that hold "bad".
 type echo struct {
 	sent   []network.Request
 	flying int
@@ -170,7 +170,7 @@ func TestGuestUsesTheSDK(t *testing.T) {
 	assert.Equal(t, statusDenied, forbidden.Error.Status)
 }
 
-// TestGuestMakesRawCalls: what is wrong with a call does not end the guest.
+// TestGuestMakesRawCalls: an invalid call does not end the guest.
 func TestGuestMakesRawCalls(t *testing.T) {
 	p := newProbe(t)
 	ctx := With(t.Context(), &Session{Network: &echo{}, Secrets: known{"KEY": true}})

@@ -31,7 +31,8 @@ func (w *Work) do(ctx context.Context, work func()) error {
 	return nil
 }
 
-// copied is how many bytes are copied between checks of the deadline, and without a turn.
+// copied is the number of bytes that are copied between checks of the deadline, and the maximum that is copied without
+// waiting for a turn.
 const copied = 1 << 20
 
 // Copy returns a copy of a guest's bytes. If ctx ends before, Copy gives up soon, and returns its cause.

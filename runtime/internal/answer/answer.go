@@ -1,5 +1,5 @@
-// Package answer turns how a guest ended and what it wrote into the outcome of its call: its result object, plain
-// output or plug-in's output, with secrets masked and long texts cut. Only the host decides the kind of a failure.
+// Package answer makes the outcome of a call from its guest's end and output, which may be a result object, plain
+// output or a plug-in's output. It masks secrets and cuts long texts. Only the host decides the kind of a failure.
 package answer
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Answer is what the guest of one call wrote, and what the host observed of it. Its methods may be called by one
+// Answer holds the output of the guest of one call, and the host's observations of it. Its methods may be called by one
 // goroutine at a time.
 type Answer struct {
 	Tool, CallID string // as the caller named them
@@ -34,14 +34,14 @@ type Answer struct {
 	Plugin         *extism.Session // of a call of an Extism plug-in; else nil
 	Returned       uint64          // by the plug-in's function: an int64
 	Fuel           int64           // the guest's fuel limit; zero if there is none
-	CallersFuel    bool            // Fuel is what the caller had left
+	CallersFuel    bool            // Fuel is the caller's remaining fuel
 	Secrets        *secrets.Set    // to mask; nil for a guest without host functions, which has met none
 	Usage          tool.Usage
 	Denials        []tool.Denial
 	HostCalls      []tool.HostCall
 
-	log       guestLog // what of Stderr is shown
-	leftOut   string   // what was left out of the result
+	log       guestLog // the part of Stderr that is shown
+	leftOut   string   // the parts of the output that the result lacks
 	illFormed int      // bytes of the output that are not UTF-8
 	trace     string   // of a trap
 }
@@ -72,7 +72,7 @@ func isOver(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && !time.Now().Before(at)
 }
 
-// Fail returns the outcome of a call that failed for a reason of the host's.
+// Fail returns the outcome of a call that failed for a reason of the host.
 func (a *Answer) Fail(kind tool.Kind, message string, cause error) (tool.Outcome, error) {
 	return a.outcome(tool.Result{Error: message, Kind: kind}),
 		&tool.Error{Op: "invoke", Tool: a.Tool, Kind: kind, Message: message, Err: cause}

@@ -15,10 +15,10 @@ import (
 // tool's words: the last one that the reason names. If the reason is only that of the system, or there
 // is none, it is the last of all.
 //
-// What was denied before the tool read its input explains nothing, since the tool went on. If the tool
-// reads no input, nobody knows, and the reason decides.
+// Denials from before the tool read its input explain nothing, since the tool continued after them. If the tool reads
+// no input, the host cannot know whether it did, and the reason decides.
 func (a *Answer) cause(reason string) (tool.Denial, bool) {
-	if len(reason) > maxReason { // what it takes to look for each name must not depend on the guest
+	if len(reason) > maxReason { // the cost of searching for each name must not depend on the guest
 		reason = reason[:maxReason]
 	}
 	for _, d := range slices.Backward(a.Denials) {
@@ -35,7 +35,7 @@ func (a *Answer) cause(reason string) (tool.Denial, bool) {
 	return tool.Denial{}, false
 }
 
-// maxReason is in how many bytes of a tool's reason names are looked for.
+// maxReason is the number of bytes of a tool's reason that are searched for names.
 const maxReason = 8 << 10
 
 // lastLine returns the last line of a program's last words that is a reason: not a part of a stack
@@ -57,9 +57,9 @@ func lastLine(words string) string {
 	return words
 }
 
-// isSystems reports whether a line ends, as perror and its like in other languages make it end, with
-// what the system says about the error number of a denial: EPERM, or EROFS for a directory that may
-// only be read. Zig has names for them.
+// isSystems reports whether a line ends, as perror and its like in other languages make it end, with the system's
+// message for the error number of a denial: EPERM, or EROFS for a directory that may only be read. Zig has names for
+// them.
 func isSystems(line string) bool {
 	line = strings.ToLower(line)
 	if number := strings.LastIndex(line, "(os error "); number >= 0 { // Rust
@@ -76,9 +76,9 @@ func isSystems(line string) bool {
 	return false
 }
 
-// names reports whether a reason names what was denied: a path also relative to "/", to its own
-// directory or to one that the manifest requests, and a URL also by its host. A name that may be any
-// word of a sentence counts only in quotes, or where the sentence says what it is.
+// names reports whether a reason names the denied value: a path also relative to "/", to its own directory or to one
+// that the manifest requests, and a URL also by its host. A name that may be any word of a sentence counts only in
+// quotes, or where the sentence tells its kind.
 func (a *Answer) names(reason string, d tool.Denial) bool {
 	switch d.Permission {
 	case "files":
@@ -100,8 +100,8 @@ func (a *Answer) names(reason string, d tool.Denial) bool {
 		isCalled("tool", "tools", "call", "calls", "calling", "called", "context", "secret", "variable"))
 }
 
-// mentions reports whether a text has a name in it that is no part of a longer one. If the name may be
-// any word, what is before and behind it must say what it is.
+// mentions reports whether a text contains a name that is not a part of a longer one. A name that may be any word must
+// be in quotes, or says must accept the texts before and after it.
 func mentions(text, name string, says func(before, after string) bool) bool {
 	mayBeWord := isWord(name)
 	for at := 0; name != ""; at++ {
@@ -128,7 +128,7 @@ func isWord(name string) bool {
 	return plain && !capitals
 }
 
-// isWhole reports whether a name between two texts is no part of a longer name or path.
+// isWhole reports whether a name between two texts is not a part of a longer name or path.
 func isWhole(before, name, after string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	first, _ := utf8.DecodeRuneInString(after)
@@ -155,8 +155,8 @@ func isQuote(c rune) bool { return strings.ContainsRune("\"'`“”‘’«»", 
 var operations = []string{"open", "openat", "openfdat", "stat", "lstat", "read", "write", "readlink", "mkdir", "remove",
 	"rename", "unlink", "unlinkat", "symlink", "link", "truncate", "chdir"}
 
-// isOpened reports whether a name stands as in what perror prints: at the start of the reason or of a part of it, or
-// behind an operation, as in "open notes: No such file".
+// isOpened reports whether a name is where perror prints one: at the start of the reason or of a part of it, or after
+// an operation, as in "open notes: No such file".
 func isOpened(before, after string) bool {
 	if !strings.HasPrefix(after, ": ") {
 		return false
@@ -168,7 +168,7 @@ func isOpened(before, after string) bool {
 	return len(words) > 0 && strings.HasSuffix(before, " ") && slices.Contains(operations, words[len(words)-1])
 }
 
-// isCalled returns a function that reports whether one of some words is beside a name: "the tool search".
+// isCalled returns a function that reports whether one of some words is next to a name: "the tool search".
 func isCalled(words ...string) func(before, after string) bool {
 	return func(before, after string) bool {
 		before = strings.TrimRight(before, ": ")

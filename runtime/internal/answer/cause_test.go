@@ -24,8 +24,8 @@ func TestReasonsAreSearchedInPart(t *testing.T) {
 	assert.False(t, denied)
 }
 
-// TestOnlyReasonsExplain: a call is denied if its tool says so, or says nothing; an optional file that it
-// did without, and may mention elsewhere, does not make it so.
+// TestOnlyReasonsExplain: a call is denied if its tool says so, or says nothing. It is not denied because of an
+// optional file that the tool did without, and may mention elsewhere.
 func TestOnlyReasonsExplain(t *testing.T) {
 	file := tool.Denial{Permission: "files", Value: "/etc/x.conf", Rule: "no"}
 	word := tool.Denial{Permission: "files", Value: "/project/list", Rule: "no"}

@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxParts is how many parts a result may have. In the host's memory and in a record, each takes
-// some ten times as many bytes as the guest writes for it.
+// maxParts is the maximum number of parts of a result. In the host's memory and in a record, each takes some ten times
+// as many bytes as the guest writes for it.
 const maxParts = 1000
 
 var errParts = fmt.Errorf("there are more than %d parts", maxParts)
@@ -32,8 +32,8 @@ func readContent(ctx context.Context, list []byte) (content []tool.Content, unkn
 	}
 	content = []tool.Content{}
 	if doc.Root().Kind() != jsontext.Array {
-		err := json.Unmarshal(list, &content) // null, or an error that says what it is
-		return content, nil, worded(err)
+		err := json.Unmarshal(list, &content) // null, or an error that names the type
+		return content, nil, rephrase(err)
 	}
 	for _, element := range doc.Root().Elements() {
 		if ctx.Err() != nil {
@@ -42,9 +42,9 @@ func readContent(ctx context.Context, list []byte) (content []tool.Content, unkn
 		var part tool.Content
 		start, end := element.Span()
 		if err := json.Unmarshal(list[start:end], &part); err != nil {
-			return nil, nil, fmt.Errorf("part %d: %w", len(content), worded(err))
+			return nil, nil, fmt.Errorf("part %d: %w", len(content), rephrase(err))
 		}
-		strange, err := strangers(ctx, list[start:end])
+		strange, err := unknownMembers(ctx, list[start:end])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -59,8 +59,8 @@ func readContent(ctx context.Context, list []byte) (content []tool.Content, unkn
 // contentMembers are the names of the members of a part, in any upper or lower case.
 var contentMembers = []string{"type", "text", "data", "url", "name", "mime_type"}
 
-// strangers returns the names of the first members of an object that parts do not have.
-func strangers(ctx context.Context, part []byte) (names []string, err error) {
+// unknownMembers returns the names of the first members of an object that parts do not have.
+func unknownMembers(ctx context.Context, part []byte) (names []string, err error) {
 	doc, err := readJSON(ctx, part, jsontext.Limits{Values: len(part) + 1})
 	if err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func strangers(ctx context.Context, part []byte) (names []string, err error) {
 	return names, nil
 }
 
-// worded returns the standard library's error about a value in terms of the value.
-func worded(err error) error {
+// rephrase returns the standard library's error about a value in terms of the value.
+func rephrase(err error) error {
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
 		return errors.New("data: want base64")
 	}

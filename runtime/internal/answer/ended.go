@@ -67,8 +67,8 @@ func (a *Answer) finish(ctx, caller context.Context, used engine.Usage, err erro
 	return a.Failed(caller, err)
 }
 
-// reported reports whether the program printed a result object. If it did not, and had been
-// refused memory, that is why it failed.
+// reported reports whether the program printed a result object. If it did not, and had been refused memory, it failed
+// for lack of memory.
 func (a *Answer) reported(ctx context.Context) bool {
 	_, err := readObject(ctx, a.Stdout.Bytes)
 	return err == nil
@@ -79,8 +79,8 @@ func (a *Answer) outOfMemory(used engine.Usage) (tool.Outcome, error) {
 		a.Limits.Memory, manifests.Bytes(used.MemoryRefused)), nil)
 }
 
-// report returns the tool's own result. Of a failure, the tool's own words come first. The call is
-// denied only if a denial explains why it failed.
+// report returns the tool's own result. If the tool failed, its own words come first. The call is denied only if a
+// denial explains why it failed.
 func (a *Answer) report(ctx, caller context.Context, code uint32) (tool.Outcome, error) {
 	said, err := a.read(ctx, code)
 	if err != nil {
@@ -122,7 +122,7 @@ func (a *Answer) endedBy(used engine.Usage, ended *extism.Error) (tool.Outcome, 
 		denial.Value, denial.Rule = masked(denial.Value), masked(denial.Rule)
 		return a.Deny(denial)
 	case (ended.NoRoom || ended.Fault) &&
-		used.MemoryRefused > 0: // a fault, if it went on with the offset 0 that alloc returns then
+		used.MemoryRefused > 0: // a fault, if it continued with the offset 0 that alloc returns then
 		return a.outOfMemory(used)
 	case ended.Fault:
 		kind, words = tool.Trap, "the tool crashed: "

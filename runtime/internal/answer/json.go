@@ -13,15 +13,15 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxResultDepth is how deep the JSON of a result may nest. Arguments may nest as deep.
+// maxResultDepth is the maximum nesting depth of the JSON of a result. That of arguments is the same.
 const maxResultDepth = tool.MaxArgumentsDepth
 
-// maxReadDepth is how deep JSON may nest that is only read to find members in it, as for the standard
+// maxReadDepth is the maximum nesting depth of JSON that is only read to find members in it, as in the standard
 // library.
 const maxReadDepth = 10_000
 
-// unusableJSON is why JSON, although it is valid, is no result: programs and providers would not agree on
-// what it says, or refuse it.
+// unusableJSON is the reason why valid JSON is not accepted as a result: programs and providers would disagree about
+// its meaning, or refuse it.
 type unusableJSON string
 
 func (u unusableJSON) Error() string { return string(u) }
@@ -29,7 +29,8 @@ func (u unusableJSON) Error() string { return string(u) }
 // errNotJSON means that a text is not JSON.
 var errNotJSON = errors.New("it is not JSON")
 
-// checkJSON reports what is wrong with JSON that goes to programs and providers.
+// checkJSON checks JSON that is sent to programs and providers. The error is errNotJSON, an unusableJSON or the
+// context's.
 func checkJSON(ctx context.Context, text []byte) error {
 	_, err := jsontext.Read(ctx, string(text), jsontext.Limits{
 		Depth: maxResultDepth, Values: len(text) + 1, Shallow: true, Name: checkName, Number: checkNumber,
@@ -57,7 +58,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkNumber refuses numbers that no program reads as what they are.
+// checkNumber refuses numbers that are too large for programs to read.
 func checkNumber(literal string) error {
 	if len(literal) < 300 && !bytes.ContainsAny([]byte(literal), "eE") {
 		return nil
@@ -68,8 +69,8 @@ func checkNumber(literal string) error {
 	return nil
 }
 
-// readJSON reads the outermost value of what a guest has written, of which the last member of
-// each name counts. It ends with ctx.
+// readJSON reads the outermost value of a guest's JSON. Of members with the same name, the last one counts. It stops
+// when ctx ends.
 func readJSON(ctx context.Context, text []byte, limits jsontext.Limits) (*jsontext.Document, error) {
 	limits.Depth, limits.Repeated, limits.Shallow = maxReadDepth, true, true
 	doc, err := jsontext.Read(ctx, string(text), limits)
@@ -82,8 +83,8 @@ func readJSON(ctx context.Context, text []byte, limits jsontext.Limits) (*jsonte
 	return doc, err
 }
 
-// compact returns JSON without white space between its values. What is not Unicode in its strings
-// becomes U+FFFD, as in any other text.
+// compact returns JSON without white space between its values. In its strings, invalid Unicode becomes U+FFFD, as in
+// any other text.
 func compact(raw []byte) (json.RawMessage, error) {
 	var text bytes.Buffer
 	err := json.Compact(&text, raw)

@@ -13,17 +13,16 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 )
 
-// maskGrace is how long masking the log may take after the call's deadline. The log of a late call
-// is the most useful one. The grace is far shorter than how late a call may be.
+// maskGrace is the extra time for masking the log after the call's deadline. The log of a late call is the most useful
+// one. The grace is far shorter than how late a call may be.
 const maskGrace = 20 * time.Millisecond
 
 // unmaskedLog replaces a log that could not be masked in time.
 const unmaskedLog = "[log omitted: there was no time to mask secrets in it]\n"
 
-// mask masks secrets in everything that the guest can influence. The guest cannot read a secret,
-// but a server may have sent it one in a form that response masking missed. mask is given how the
-// guest ended and returns how the call ends. What cannot be masked before the deadline is not
-// shown; if that is the output, the call is late.
+// mask masks secrets in everything that the guest can influence. The guest cannot read a secret, but a server may have
+// sent it one in a form that response masking missed. mask is given how the guest ended and returns how the call ends.
+// Text that cannot be masked before the deadline is not shown; if that is the output, the call is late.
 func (a *Answer) mask(ctx context.Context, ended error) error {
 	masked := a.Secrets
 	a.log = a.maskedLog(ctx)
@@ -58,8 +57,7 @@ func (a *Answer) mask(ctx context.Context, ended error) error {
 	return ended
 }
 
-// guestLog is what a guest wrote to standard error, with secrets masked: all of it, or its beginning
-// and its end.
+// guestLog is the guest's standard error with secrets masked: all of it, or its beginning and its end.
 type guestLog struct {
 	text    []byte
 	end     []byte
@@ -111,8 +109,8 @@ func (a *Answer) maskLog(ctx context.Context) (guestLog, error) {
 	return guestLog{text: text, end: end, missing: total - int64(limit) - maxWords}, err
 }
 
-// maskLast returns the masked form of the last n bytes of a text. What is before them holds the
-// beginning of a secret that the cut splits, which is dropped whole.
+// maskLast returns the masked form of the last n bytes of a text. A secret that the cut splits is dropped whole, since
+// its beginning is before these bytes.
 func maskLast(ctx context.Context, masked *secrets.Set, text []byte, n int) ([]byte, error) {
 	before, err := masked.MaskFirst(ctx, text, len(text)-n)
 	if err != nil {
@@ -128,24 +126,24 @@ func maskLast(ctx context.Context, masked *secrets.Set, text []byte, n int) ([]b
 	return whole[len(before):], nil
 }
 
-// maxWords is how many bytes of a tool's log are kept beyond its limit, and go with a failure for
-// which the tool gave no reason.
+// maxWords is the number of last bytes of a tool's log that are kept beyond its limit, and that are added to a failure
+// for which the tool gave no reason.
 const maxWords = 2 << 10
 
-// lastWords returns the end of the tool's log: at most so many bytes.
-func (a *Answer) lastWords(most int) string {
+// lastWords returns the end of the tool's log: at most limit bytes.
+func (a *Answer) lastWords(limit int) string {
 	if a.log.missing > 0 {
-		return lastOf(string(a.log.end), most, true)
+		return lastOf(string(a.log.end), limit, true)
 	}
-	return lastOf(string(a.log.text), most, false)
+	return lastOf(string(a.log.text), limit, false)
 }
 
 // lastOf returns the end of a text, from the beginning of a line if there is one. A text that was cut
 // is itself the end of a longer one.
-func lastOf(text string, most int, cut bool) string {
+func lastOf(text string, limit int, cut bool) string {
 	text = strings.TrimRight(text, " \t\r\n")
-	if len(text) > most {
-		text, cut = text[len(text)-most:], true
+	if len(text) > limit {
+		text, cut = text[len(text)-limit:], true
 	}
 	if cut {
 		if _, lines, found := strings.Cut(text, "\n"); found {
@@ -158,8 +156,8 @@ func lastOf(text string, most int, cut bool) string {
 	return valid(text)
 }
 
-// maxTrace is how much of a trace is logged, in bytes. It has some thirty frames, each with the types of its function,
-// which may be thousands.
+// maxTrace is the maximum length of a logged trace in bytes. It has some thirty frames, each with the types of its
+// function, which may be thousands.
 const maxTrace = 4 << 10
 
 // shown returns the log as records have it, with the host's notes.
@@ -192,7 +190,7 @@ func (a *Answer) shown() string {
 	return log
 }
 
-// left says what the result does not have of the output, or is empty.
+// left describes the parts of the output that the result does not have. It is empty if there are none.
 func (a *Answer) left() string {
 	switch {
 	case a.illFormed == 0:

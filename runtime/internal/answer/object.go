@@ -14,20 +14,20 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// object is what a tool's result object says.
+// object is the content of a tool's result object.
 type object struct {
 	tool.Result
-	bare    json.RawMessage // the member "data" alone, if Data has other members beside it
-	beside  []string        // the names of those others
+	bare    json.RawMessage // only the member "data", if Data has other members too
+	added   []string        // the names of those other members
 	dropped []string        // the names of members for which Data or a part has no place
-	leftOut string          // what was left out of the result, for people; empty for nothing
+	leftOut string          // the parts of the output that the result lacks, for people; empty if none
 }
 
 // readObject reads a result object: {"success": bool, "output", "data", "error", "content"}. Keys are
 // case-sensitive. Members of other names are data. A guest cannot set what only the host decides, such
 // as the kind of a failure.
 //
-// Whatever is wrong with the other members, a failure stays one and keeps its reason.
+// If other members are invalid, a failure is still a failure and keeps its reason.
 func readObject(ctx context.Context, output []byte) (object, error) {
 	isKnown := func(name string) bool { return name == "success" || name == "message" || hasField(name) }
 	doc, err := readJSON(ctx, output, jsontext.Limits{Values: len(output) + 1, Keep: isKnown})
@@ -78,12 +78,12 @@ func truth(said jsontext.Value) (success, isTruth bool) {
 
 // objectReader reads the members of a result object.
 type objectReader struct {
-	ctx    context.Context
-	text   []byte
-	root   jsontext.Value
-	told   string // the name of the member that the reason is; empty if it is only a part of one
-	others []byte // the text of the members that are data, with a comma before each
-	o      object
+	ctx   context.Context
+	text  []byte
+	root  jsontext.Value
+	told  string // the name of the member that the reason is; empty if it is only a part of one
+	extra []byte // the text of the members that are data, with a comma before each
+	o     object
 }
 
 // reason returns why the tool failed, if it says so: the member "error", or in it what most APIs call
@@ -128,14 +128,14 @@ func valid(text string) string { return strings.Clone(strings.ToValidUTF8(text, 
 
 // read reads everything else.
 func (r *objectReader) read() error {
-	r.others = otherMembers(r.root, r.text)
+	r.extra = otherMembers(r.root, r.text)
 	for _, name := range []string{"error", "message"} {
 		told := name == r.told && !r.o.Success
 		if !told && (name == "message" || !saysNothing(r.root.Get(name))) {
 			r.add(name)
 		}
 	}
-	err := r.field("output", func(text []byte) error { return worded(json.Unmarshal(text, &r.o.Output)) })
+	err := r.field("output", func(text []byte) error { return rephrase(json.Unmarshal(text, &r.o.Output)) })
 	if err == nil {
 		err = r.field("content", func(text []byte) error {
 			content, unknown, err := readContent(r.ctx, text)
@@ -153,7 +153,7 @@ func (r *objectReader) read() error {
 	return err
 }
 
-// saysNothing reports whether a value is what many programs print where there is no error.
+// saysNothing reports whether a value is one that many programs print for the lack of an error.
 func saysNothing(v jsontext.Value) bool {
 	switch v.Kind() {
 	case jsontext.Object, jsontext.Array:
@@ -184,11 +184,11 @@ func (r *objectReader) add(name string) {
 	if r.root.Get(name).Kind() == 0 {
 		return
 	}
-	r.others = append(append(append(append(r.others, `,"`...), name...), `":`...), r.root.Get(name).Text()...)
+	r.extra = append(append(append(append(r.extra, `,"`...), name...), `":`...), r.root.Get(name).Text()...)
 }
 
-// combine sets the data: the member "data", the other members, or both. If "data" is an object, the
-// others are added to it, except those whose names it has; otherwise it becomes a member beside them.
+// combine sets the data: the member "data", the other members, or both. If "data" is an object, the other members are
+// added to it, except those whose names it has; otherwise it becomes one of them.
 func (r *objectReader) combine() error {
 	var bare json.RawMessage
 	if said := r.root.Get("data"); said.Kind() != 0 && said.Kind() != jsontext.Null {
@@ -197,24 +197,24 @@ func (r *objectReader) combine() error {
 			return err
 		}
 	}
-	if r.o.Data = bare; len(r.others) == 0 {
+	if r.o.Data = bare; len(r.extra) == 0 {
 		return nil
 	}
-	r.others[0] = '{'
-	others, err := compact(append(r.others, '}'))
+	r.extra[0] = '{'
+	added, err := compact(append(r.extra, '}'))
 	if err != nil || bare == nil {
-		r.o.Data = others
+		r.o.Data = added
 		return err
 	}
-	return r.o.join(r.ctx, others)
+	return r.o.join(r.ctx, added)
 }
 
-// membersAtOnce is after how many members of an object the context is checked.
+// membersAtOnce is the number of members of an object between checks of the context.
 const membersAtOnce = 4096
 
 // join adds the members of an object to the data.
-func (o *object) join(ctx context.Context, others json.RawMessage) error {
-	added, err := readJSON(ctx, others, jsontext.Limits{Values: len(others) + 1})
+func (o *object) join(ctx context.Context, extra json.RawMessage) error {
+	added, err := readJSON(ctx, extra, jsontext.Limits{Values: len(extra) + 1})
 	if err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func (o *object) join(ctx context.Context, others json.RawMessage) error {
 			o.dropped = append(o.dropped, name.String())
 			continue
 		}
-		if o.beside = append(o.beside, name.String()); len(o.beside)%membersAtOnce == 0 && ctx.Err() != nil {
+		if o.added = append(o.added, name.String()); len(o.added)%membersAtOnce == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		members.WriteString("," + name.Text() + ":" + value.Text())
@@ -256,23 +256,23 @@ func (o *object) join(ctx context.Context, others json.RawMessage) error {
 
 // namesOfMembers lists the first of some members of an object, for people.
 func namesOfMembers(names []string) string {
-	const most = 8
+	const limit = 8
 	var shown []string
-	for _, name := range names[:min(len(names), most)] {
+	for _, name := range names[:min(len(names), limit)] {
 		shown = append(shown, strconv.Quote(tool.Shown(name, maxShown)))
 	}
-	if more := len(names) - most; more > 0 {
+	if more := len(names) - limit; more > 0 {
 		shown = append(shown, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(shown, ", ")
 }
 
-// otherMembers returns the text of the members of an object that were not kept when it was read, with
-// a comma before each: what is left between those that were.
-func otherMembers(object jsontext.Value, text []byte) (others []byte) {
+// otherMembers returns the text of the members of an object that were not kept when it was read, with a comma before
+// each. It is the text between those that were kept.
+func otherMembers(object jsontext.Value, text []byte) (extra []byte) {
 	add := func(between []byte) {
 		if between = bytes.Trim(between, ", \t\r\n"); len(between) > 0 {
-			others = append(append(others, ','), between...)
+			extra = append(append(extra, ','), between...)
 		}
 	}
 	start, end := object.Span()
@@ -283,7 +283,7 @@ func otherMembers(object jsontext.Value, text []byte) (others []byte) {
 		_, at = value.Span()
 	}
 	add(text[at : end-1])
-	return others
+	return extra
 }
 
 const maxShown = 128 // bytes of a name that an error shows

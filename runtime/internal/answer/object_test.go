@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// FuzzReadResult: what is read piece by piece is what the standard library reads at once.
+// FuzzReadResult: reading piece by piece has the same result as the standard library.
 func FuzzReadResult(f *testing.F) {
 	for _, text := range []string{
 		`{"success":true,"output":"a","content":[{"type":"text","text":"b"}],"data":{"a":[1, 2]}}`, `{"success":true,"success":false}`,
@@ -53,8 +53,8 @@ func FuzzReadResult(f *testing.F) {
 	})
 }
 
-// compareData checks that a result's data has the members that no other field of the result has, and
-// those of "data". It may have others that do not fit their fields besides.
+// compareData checks that a result's data has the members that no other field of the result has, and those of "data".
+// It may also have members that do not fit their fields.
 func compareData(t *testing.T, members map[string]json.RawMessage, data json.RawMessage) {
 	t.Helper()
 	for _, name := range []string{"success", "output", "error", "message", "content"} {
@@ -97,7 +97,7 @@ func TestReadResultStopsWithItsContext(t *testing.T) {
 	}
 }
 
-// manyMembers returns a result object with so many members that are data.
+// manyMembers returns a result object with n members that are data.
 func manyMembers(n int) string {
 	var text strings.Builder
 	text.WriteString(`{"success":true`)
@@ -107,7 +107,7 @@ func manyMembers(n int) string {
 	return text.String() + "}"
 }
 
-// TestAttackManyParts: a result has at most so many parts, however short they are.
+// TestAttackManyParts: a result has at most maxParts parts, however short they are.
 func TestAttackManyParts(t *testing.T) {
 	for name, part := range map[string]string{"short": "{}", "long": `{"text":"` + strings.Repeat("a", longOutput/100) + `"}`} {
 		with := func(parts int) ([]tool.Content, error) {
@@ -122,7 +122,7 @@ func TestAttackManyParts(t *testing.T) {
 	}
 }
 
-// looked is a context that ends once it was asked so many times whether it has.
+// looked is a context that ends after last calls of Err.
 type looked struct {
 	context.Context
 	count, last int
@@ -171,7 +171,7 @@ func TestFailuresStayFailures(t *testing.T) {
 	}
 }
 
-// TestDataKeepsItsForm: members beside "data" are added to it, and what has no place is told.
+// TestDataKeepsItsForm: members next to "data" are added to it, and those without a place are reported.
 func TestDataKeepsItsForm(t *testing.T) {
 	for output, want := range map[string][2]string{
 		`{"success":true,"data":{"files":["a"]},"took_ms":3}`:          {`{"files":["a"],"took_ms":3}`, ""},
@@ -232,7 +232,7 @@ func TestDataThatReadersDisagreeOn(t *testing.T) {
 		}
 		said, err := readOutput(t.Context(), modules.StdoutAuto, []byte(value))
 		require.NoError(t, err)
-		assert.Equal(t, text([]byte(value)), said.Result, "what is no result object may be a text")
+		assert.Equal(t, text([]byte(value)), said.Result, "any other output may be a text")
 	}
 	for value, want := range map[string]string{
 		`"a\ud800"`: `"a\ufffd"`,

@@ -49,14 +49,14 @@ func (a *Answer) isFailure(code uint32) bool {
 	return code != 0 && !slices.Contains(a.Manifest.Module.SuccessCodes, int(code))
 }
 
-// reading is what a program's output and exit code say.
+// reading is the result of a program by its output and exit code.
 type reading struct {
 	tool.Result
 	reason string // in the tool's own words; empty if it gave none
-	ours   bool   // the host found what is wrong, in what the tool reports as a success
+	ours   bool   // the host found the fault, in a result that the tool reports as a success
 }
 
-// read returns what the program's output and exit code say. The error is the deadline's.
+// read returns the result of the program by its output and exit code. The error is the deadline's.
 //
 // The reason of a failure is the error of its result object. Without that, it is what the tool wrote
 // last: the end of its log or, if that is empty, of its output.
@@ -76,18 +76,18 @@ func (a *Answer) read(ctx context.Context, code uint32) (reading, error) {
 		if malformed != nil {
 			result = tool.Result{Output: lastOf(string(a.Stdout.Bytes), maxWords, false)}
 		}
-		result.Success, result.Error = false, marked(reason)
+		result.Success, result.Error = false, markReason(reason)
 		return reading{Result: result, reason: reason}, nil
 	}
 	switch {
-	case malformed != nil: // what it printed is all that there is
+	case malformed != nil: // the host has only the output
 		result = tool.Result{Output: lastOf(string(a.Stdout.Bytes), maxWords, false)}
 	case !result.Success && result.Error != "":
 		reason := result.Error
-		result.Error = marked(reason)
+		result.Error = markReason(reason)
 		return reading{Result: result, reason: reason}, nil
 	case result.Success && !failed:
-		return a.checked(ctx, said)
+		return a.checkResult(ctx, said)
 	}
 	log, what := a.lastWords(maxWords), ""
 	switch {
@@ -107,9 +107,9 @@ func (a *Answer) read(ctx context.Context, code uint32) (reading, error) {
 		reason: lastLine(cmp.Or(a.lastWords(maxReason), lastOf(result.Output, maxReason, false)))}, nil
 }
 
-// checked returns what a tool says that succeeded, if its data fits its result schema. Members beside
-// "data" that the schema has no place for are left out.
-func (a *Answer) checked(ctx context.Context, said object) (reading, error) {
+// checkResult returns the result of a tool that reports a success, if its data fits its result schema. Members in
+// addition to "data" for which the schema has no place are left out.
+func (a *Answer) checkResult(ctx context.Context, said object) (reading, error) {
 	schema := a.Manifest.Result
 	if schema == nil {
 		return reading{Result: said.Result}, nil
@@ -121,7 +121,7 @@ func (a *Answer) checked(ctx context.Context, said object) (reading, error) {
 	wrong := schema.Validate(ctx, data)
 	if wrong != nil && said.bare != nil && schema.Validate(ctx, said.bare) == nil {
 		said.Data, wrong = said.bare, nil
-		a.leftOut = namesOfMembers(slices.Concat(said.dropped, said.beside))
+		a.leftOut = namesOfMembers(slices.Concat(said.dropped, said.added))
 	}
 	if late := ctx.Err(); late != nil {
 		return reading{}, late
@@ -136,9 +136,9 @@ func (a *Answer) checked(ctx context.Context, said object) (reading, error) {
 // theToolSays is before the words of a tool that look like the host's, or that follow the host's.
 const theToolSays = "the tool says: "
 
-// marked returns a reason that the tool gave. A reason that begins with "the tool" is the host's, unless
+// markReason returns a reason that the tool gave. A reason that begins with "the tool" is the host's, unless
 // the tool says it.
-func marked(reason string) string {
+func markReason(reason string) string {
 	if strings.HasPrefix(reason, "the tool") {
 		return theToolSays + reason
 	}

@@ -14,10 +14,11 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/network"
 )
 
-// function is a host function of the kernel. What it returns is its result, unless it has none.
+// function is a host function of the kernel. run returns the function's result, which is ignored if the function has
+// none.
 type function struct {
 	name, params, results string
-	depends               string // what plug-ins call it through, if it depends on the call
+	depends               string // the function by which plug-ins call it, if it depends on the call
 	run                   func(c *call) (int64, error)
 }
 
@@ -91,14 +92,14 @@ func (c *call) at(offset, length uint64) ([]byte, error) {
 	return bytes, nil
 }
 
-// text returns a copy of what bytes returns, which may have some bytes at most.
-func (c *call) text(i int, function, what string, most int) (string, error) {
+// text is like bytes, but returns a copy, and fails if it has more than limit bytes.
+func (c *call) text(i int, function, what string, limit int) (string, error) {
 	bytes, err := c.bytes(i)
 	if err != nil {
 		return "", err
 	}
-	if len(bytes) > most {
-		return "", errorf("it passed a %s of %d bytes to %s, which takes %d", what, len(bytes), function, most)
+	if len(bytes) > limit {
+		return "", errorf("it passed a %s of %d bytes to %s, which takes %d", what, len(bytes), function, limit)
 	}
 	return string(bytes), nil
 }
@@ -130,7 +131,7 @@ func (c *call) copy(to, from []byte) error {
 	return nil
 }
 
-// copied is how many bytes are copied between checks of the deadline.
+// copied is the number of bytes that are copied between checks of the deadline.
 const copied = 1 << 20
 
 // input copies the input to where the kernel has room, or holds it if it does not fit.
@@ -146,7 +147,7 @@ func input(c *call) (int64, error) {
 	case uint64(length) > uint64(uint32(c.stack[1])):
 		return c.hold(s.Input)
 	}
-	// Only now: without room, the offset may be behind the end of memory.
+	// Only now: without room, the offset may be past the end of memory.
 	room, err := c.bytes(0)
 	if err != nil {
 		return 0, err
@@ -154,7 +155,7 @@ func input(c *call) (int64, error) {
 	return int64(len(s.Input)), c.copy(room, s.Input)
 }
 
-// maxName is how many bytes the name of a variable or of a value of the configuration may have.
+// maxName is the maximum length in bytes of the name of a variable or of a value of the configuration.
 const maxName = 64 << 10
 
 func config(c *call) (int64, error) {
@@ -181,7 +182,7 @@ func variable(c *call) (int64, error) {
 	return c.hold(value)
 }
 
-// variableBytes is what a variable counts for beside its name and its value.
+// variableBytes is the number of bytes that a variable counts for in addition to its name and its value.
 const variableBytes = 40
 
 func setVariable(c *call) (int64, error) {
@@ -194,7 +195,7 @@ func setVariable(c *call) (int64, error) {
 		return 0, err
 	}
 	s := c.session
-	taken := s.taken - s.taking(name) + len(name) + len(value) + variableBytes
+	taken := s.taken - s.variableSize(name) + len(name) + len(value) + variableBytes
 	if taken > s.MaxVariables {
 		return 0, errorf("it set more than %d bytes of variables", s.MaxVariables)
 	}
@@ -205,8 +206,8 @@ func setVariable(c *call) (int64, error) {
 	return 0, nil
 }
 
-// taking returns how many bytes a variable counts for, or 0 if there is none.
-func (s *Session) taking(name string) int {
+// variableSize returns how many bytes a variable counts for, or 0 if there is none.
+func (s *Session) variableSize(name string) int {
 	value, found := s.variables[name]
 	if !found {
 		return 0
@@ -219,12 +220,12 @@ func deleteVariable(c *call) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.session.taken -= c.session.taking(name)
+	c.session.taken -= c.session.variableSize(name)
 	delete(c.session.variables, name)
 	return 0, nil
 }
 
-// maxRequest is how many bytes a request may have without its body. See [abi].
+// maxRequest is the maximum length in bytes of a request without its body. See [abi].
 const maxRequest = 256 << 10
 
 func request(c *call) (int64, error) {
@@ -272,7 +273,7 @@ func request(c *call) (int64, error) {
 	return c.hold(response.Body)
 }
 
-// do sends a request with a body in the kernel's memory. It copies the body of no request that is refused.
+// do sends a request with a body in the kernel's memory. It does not copy the body of a refused request.
 func (c *call) do(r network.Request, body []byte) (response network.Response, err error) {
 	if len(body) > 0 {
 		if err := c.session.Network.Check(c.ctx, r, len(body)); err != nil {
@@ -335,7 +336,7 @@ const logLevel = 2
 
 var levels = []string{"trace", "debug", "info", "warn", "error"}
 
-// log writes a message that is not below the level. What the log does not take is dropped.
+// log writes a message that is not below the level. The log may drop a part of it.
 func log(c *call) (int64, error) {
 	level := uint32(c.stack[0])
 	if c.session.Log == nil || level < logLevel || level >= uint32(len(levels)) {
@@ -357,7 +358,7 @@ func log(c *call) (int64, error) {
 // and the error that the plug-in has set, in 32 bits each.
 const left = "caisson:left"
 
-// finish returns the function that takes what a plug-in has set when it has returned.
+// finish returns the function that takes a plug-in's output and error when it has returned.
 func finish() hostfuncs.Function {
 	return function{left, "i", "", "", takeLeft}.hostFunction()
 }

@@ -58,7 +58,7 @@ func TestNothingTooLongIsCopied(t *testing.T) {
 		assert.Len(t, session.session.Error, 1<<10)
 	})
 	assert.Less(t, used, uint64(1<<20))
-	_, err := config(ask(3)) // the control: what is short is read
+	_, err := config(ask(3)) // the control: a short name is read
 	require.NoError(t, err)
 }
 
@@ -124,7 +124,7 @@ func TestHeadersOfOneName(t *testing.T) {
 	assert.Equal(t, map[string]string{"x-a": "first" + strings.Repeat(",b", 16<<10)}, joined)
 }
 
-// TestWhatIsNoRequest: the error names what is wrong as JSON has it, not as Go does.
+// TestWhatIsNoRequest: the error describes the fault in terms of JSON, not of Go.
 func TestWhatIsNoRequest(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"url": "http://a`:                 "it passed to http_request what is not JSON: unexpected end of JSON input",
@@ -138,8 +138,8 @@ func TestWhatIsNoRequest(t *testing.T) {
 	}
 }
 
-// TestInputIsCopiedOrHeld: what fits where the kernel has room is there after one call, and anything else
-// stays for take.
+// TestInputIsCopiedOrHeld: an input for which the kernel has room is there after one call. A longer one is held for
+// take.
 func TestInputIsCopiedOrHeld(t *testing.T) {
 	for length, held := range map[int]bool{0: false, 1: false, 8: false, 9: true, 64: true} {
 		text, memory := []byte(strings.Repeat("x", length)), make(wide, 32)

@@ -1,10 +1,10 @@
-// Package extism lets Extism plug-ins run: what a plug-in imports as extism:host/env.
+// Package extism runs Extism plug-ins: it has the functions that a plug-in imports from extism:host/env.
 //
-// Most of it is the kernel, a small WebAssembly module of our own (kernel/kernel.c) that has an
-// instance beside each instance of a plug-in. It holds the blocks of memory through which the two
-// sides exchange bytes, since a plug-in moves eight bytes a call and calls of the host are slow.
-// The kernel imports the functions of this package for what only the host can do. They find the
-// state of their call in a [Session] in the call's context, and keep none themselves.
+// Most of it is the kernel, a small WebAssembly module of our own (kernel/kernel.c) that has one instance for each
+// instance of a plug-in. It holds the blocks of memory through which the two sides exchange bytes, since a plug-in
+// moves eight bytes a call and calls of the host are slow. The kernel imports the functions of this package for work
+// that only the host can do. They find the state of their call in a [Session] in the call's context, and keep none
+// themselves.
 package extism
 
 import (
@@ -26,10 +26,10 @@ const hostModule = "caisson:extism@1"
 //go:embed kernel/kernel.wasm
 var kernelModule []byte
 
-// Kernel returns the kernel for an engine, and beside it other functions that plug-ins may import.
-func Kernel(beside []hostfuncs.Function) *engine.Kernel {
+// Kernel returns the kernel for an engine, with more functions that plug-ins may import.
+func Kernel(more []hostfuncs.Function) *engine.Kernel {
 	return &engine.Kernel{
-		Module: Module, Source: kernelModule, Functions: functions(), Beside: beside, Finish: finish(),
+		Module: Module, Source: kernelModule, Functions: functions(), Beside: more, Finish: finish(),
 		Exits: func(err error) bool {
 			_, exits := errors.AsType[*wasi.ExitError](err)
 			return exits

@@ -35,8 +35,8 @@ func TestKernelIsBuilt(t *testing.T) {
 	assert.Len(t, entries, listed+1, "SHA256SUMS lists every file but itself")
 }
 
-// TestKernelHasWhatIsOffered: each function that plug-ins may import, with these types, and no
-// other; and it imports what the host has for it.
+// TestKernelHasWhatIsOffered: the kernel exports each function that plug-ins may import, with these types, and no
+// other. It imports the functions that the host has for it.
 func TestKernelHasWhatIsOffered(t *testing.T) {
 	description, err := wasm.Inspect(kernelModule)
 	require.NoError(t, err)

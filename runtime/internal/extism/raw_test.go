@@ -22,14 +22,14 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 )
 
-// said is what a plug-in has said in a call.
+// said is the result of a plug-in's call.
 type said struct {
 	output, failure string
 	code            uint32
 	trap            string // why it crashed; empty if it did not
 }
 
-// String leaves out the middle of what is long.
+// String leaves out the middle of long texts.
 func (s said) String() string {
 	return fmt.Sprintf("output %s, error %s, code %d, trap %q", brief(s.output), brief(s.failure), s.code, s.trap)
 }
@@ -118,21 +118,21 @@ func inputs(random *rand.Rand, length int) map[string][]byte {
 	}
 }
 
-// longestFailure is how long the errors of the plug-in in AssemblyScript are at most. go-sdk takes long to set
-// longer ones.
+// longestFailure is the maximum length of the errors of the plug-in in AssemblyScript. go-sdk takes long to set longer
+// ones.
 const longestFailure = 20_000
 
-// lengths are those around the words and pages in which bytes are moved, and random ones up to the most.
-func lengths(random *rand.Rand, more, most int) []int {
+// lengths are those around the words and pages in which bytes are moved, and random ones up to the limit.
+func lengths(random *rand.Rand, more, limit int) []int {
 	all := []int{0, 1, 7, 8, 9, 15, 16, 17, 4096, 65535, 65536, 65537}
 	for range more {
-		all = append(all, random.IntN(1<<random.IntN(21)+1)%most)
+		all = append(all, random.IntN(1<<random.IntN(21)+1)%limit)
 	}
-	return append(all, most)
+	return append(all, limit)
 }
 
-// TestRawBytesAreTheSame: what goes into a plug-in and comes out of it are bytes, not text. Each is the
-// same as on go-sdk, in echoes, in functions that change the bytes, and in errors.
+// TestRawBytesAreTheSame: the input and output of a plug-in are bytes, not text. Both are the same as on go-sdk, in
+// echoes, in functions that change the bytes, and in errors.
 func TestRawBytesAreTheSame(t *testing.T) {
 	_, folder, err := guests.CompiledCode()
 	require.NoError(t, err)

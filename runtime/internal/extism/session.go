@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Session holds what one call's plug-in can ask of the host. Each call needs its own, passed to the
-// kernel's host functions with [With]. The zero value has no input, and accepts no output.
+// Session holds the services that one call's plug-in can request. Each call needs its own, passed to the kernel's host
+// functions with [With]. The zero value has no input, and accepts no output.
 //
 // A Session serves one instance, which is single-threaded. It is not safe for concurrent use.
 type Session struct {
@@ -22,23 +22,23 @@ type Session struct {
 	Network Requester         // nil if the plug-in has none
 	MaxBody int64             // bytes of a request's body
 	Work    *abi.Work         // nil bounds nothing
-	Log     io.Writer         // what the plug-in logs, a line for each message; nil discards it
-	Output  io.Writer         // what the plug-in has set as its output when it returns
-	// MaxVariables is how many bytes the variables may have, with their names and 40 bytes for each.
+	Log     io.Writer         // receives the plug-in's log, a line for each message; nil discards it
+	Output  io.Writer         // receives the output that the plug-in has set when it returns
+	// MaxVariables is the maximum size of the variables in bytes, with their names and 40 bytes for each.
 	MaxVariables int
-	// MaxError is how many bytes of the plug-in's error are kept.
+	// MaxError is the maximum number of bytes that are kept of the plug-in's error.
 	MaxError int
 
 	// Starting is set for a plug-in that is started without a call. Functions that depend on a call
 	// then end it with a [*StartError].
 	Starting bool
 
-	// Error is what the plug-in has set as its error when it returns; empty for none.
+	// Error is the error that the plug-in has set when it returns; empty if there is none.
 	Error []byte
 
 	variables map[string][]byte
 	taken     int    // bytes of the variables
-	held      []byte // what take copies next
+	held      []byte // the bytes that take copies next
 	status    int    // of the last response
 	headers   [][2]string
 	call      call // the current one; there is one at a time
@@ -78,18 +78,17 @@ func (i *inside) Value(key any) any {
 	return i.Context.Value(key)
 }
 
-// StartError ends a plug-in that is started without a call, and that calls a function for which
-// there must be one.
+// StartError ends a plug-in that is started without a call and calls a function that needs one.
 type StartError struct{ Function string }
 
 func (e *StartError) Error() string { return "it calls " + e.Function + " as it starts" }
 
-// Error ends a plug-in that passed to a function what it cannot use, or whose request failed. Its
-// text begins with what the plug-in did.
+// Error ends a plug-in that passed an unusable value to a function, or whose request failed. Its
+// text begins with the plug-in's action.
 type Error struct {
 	Message string
 	Fault   bool         // it passed an offset that the kernel cannot use
-	NoRoom  bool         // its memory has no room for what the host gives it
+	NoRoom  bool         // its memory has no room for the host's data
 	Denial  *tool.Denial // of a request; nil if it failed otherwise
 }
 

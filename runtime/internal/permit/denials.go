@@ -43,9 +43,9 @@ func (p *Permit) Reaches(guest string) bool {
 	return false
 }
 
-// explainClimbs changes the receipts of paths to which an argument leads that climbs out of a mounted directory,
-// such as "../../etc/passwd". The guest may have cleaned the path, so that it names another directory. To grant that
-// one would help nobody: the caller has to write a path in the mounted directory.
+// explainClimbs changes the receipts of paths to which an argument leads that climbs out of a mounted directory, such
+// as "../../etc/passwd". The guest may have cleaned the path, so that it names another directory. A grant for that
+// directory would not help: the caller has to write a path in the mounted directory.
 func (p *Permit) explainClimbs(arguments tool.Arguments, denials []tool.Denial) {
 	if len(denials) == 0 || len(p.Mounts) == 0 {
 		return

@@ -12,13 +12,13 @@ import (
 	"github.com/caisson-run/caisson/internal/permission/permissiontest"
 )
 
-// mountUse is what a call does with a mount.
+// mountUse is a use of a mount by a call.
 type mountUse struct {
 	path  string
 	write bool
 }
 
-// TestDecideFiles: what is effective of files is what a few plain comparisons say.
+// TestDecideFiles: decisions about files agree with a few plain comparisons.
 func TestDecideFiles(t *testing.T) {
 	paths := []string{"/", "/a", "/a/b", "/ab", "/c"}
 	var uses []mountUse

@@ -110,7 +110,7 @@ func (p *Permit) decideNetwork(o Options) (err error) {
 	return nil
 }
 
-// messageOf returns an error with the message alone: the tool's own error says the rest.
+// messageOf returns an error with only the message: the tool's own error has the rest.
 func messageOf(err error) error {
 	if wrong, ok := errors.AsType[*hostfuncs.Error](err); ok {
 		return errors.New(wrong.Message)
@@ -126,7 +126,7 @@ func (p *Permit) decideCalls(o Options) (err error) {
 	return nil
 }
 
-// Close frees what the permit holds open.
+// Close closes the permit's connections.
 func (p *Permit) Close() error {
 	if p.Network == nil {
 		return nil

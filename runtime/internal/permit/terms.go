@@ -38,16 +38,15 @@ func (p *Permit) Asks() string {
 	return "the tool says that it is destructive" + rules.ForOthers(outcome, "the approval")
 }
 
-// isPowerless reports whether the tool requests permissions and gets none. Its calls can destroy
-// nothing: they are denied, and nobody should have to approve of them before that.
+// isPowerless reports whether the tool requests permissions and gets none. Its calls can destroy nothing. They are
+// denied, and a request for approval before the denial would be useless.
 func (p *Permit) isPowerless() bool {
 	return len(p.Decisions) > 0 &&
 		!slices.ContainsFunc(p.Decisions, func(d tool.Decision) bool { return d.Effective != "" })
 }
 
-// terms are what decides, together with the module, what calls of a tool can do. If their JSON is
-// equal, calls can do the same. It may differ although calls can do the same; that costs only
-// another request for approval.
+// terms decide, together with the module, the abilities of a tool's calls. If their JSON is equal, calls can do the
+// same. It may differ although calls can do the same; that costs only another request for approval.
 type terms struct {
 	Name      string
 	Execution manifests.Execution
@@ -89,8 +88,8 @@ type effectiveMount struct {
 
 type constantFiles struct{ Guest, SHA256 string }
 
-// TermsDigest returns the digest of everything that decides, together with the module, what calls of the tool can do.
-// It ignores grants that do not hold for the tool's module.
+// TermsDigest returns the digest of everything that decides, together with the module, the abilities of the tool's
+// calls. It ignores grants that do not hold for the tool's module.
 func (p *Permit) TermsDigest(limits manifests.Limits) ([sha256.Size]byte, error) {
 	m := p.manifest
 	t := terms{
@@ -110,7 +109,7 @@ func (p *Permit) TermsDigest(limits manifests.Limits) ([sha256.Size]byte, error)
 		}
 		t.Effective = append(t.Effective, effectiveDecision{d.Permission, d.Requested, effective})
 	}
-	if err := t.permitted(p); err != nil {
+	if err := t.addPermissions(p); err != nil {
 		return [sha256.Size]byte{}, err
 	}
 	text, err := json.Marshal(t)
@@ -120,8 +119,8 @@ func (p *Permit) TermsDigest(limits manifests.Limits) ([sha256.Size]byte, error)
 	return sha256.Sum256(text), nil
 }
 
-// permitted adds the permissions in full. Decisions are texts for people and leave things out.
-func (t *terms) permitted(p *Permit) error {
+// addPermissions adds the permissions in full. Decisions are texts for people and leave things out.
+func (t *terms) addPermissions(p *Permit) error {
 	m, grants := p.manifest, p.grants
 	for _, variable := range p.Environment {
 		t.Environment = append(t.Environment, strconv.Quote(variable))

@@ -26,7 +26,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
-// Script is what a script tool has in place of a module of its own. It is immutable.
+// Script holds the files and the interpreter of a script tool. It takes the place of a module. It is immutable.
 type Script struct {
 	Interpreter interpreter.Interpreter
 	Arguments   []string         // the interpreter's command line
@@ -37,15 +37,15 @@ type Script struct {
 	folder interpreter.Folder
 }
 
-// Folder is where a script tool's own files are, for the guest.
+// Folder is the guest's path of a script tool's own files.
 const Folder = "/caisson"
 
-// Program is where the script is, with its packages that are no wheels, in [Folder].
+// Program is the path in [Folder] of the script and of its packages that are not wheels.
 const Program = "tool"
 
-// What is below [Folder].
+// The contents of [Folder].
 const (
-	scriptPackages = "packages" // what wheels contain
+	scriptPackages = "packages" // the files of wheels
 	scriptLibrary  = "lib"      // the module "caisson"
 	scriptSample   = "sample.json"
 )
@@ -175,7 +175,7 @@ func (b *bundle) add(name string, size int64, from io.Reader) error {
 	return err
 }
 
-// spareBytes is room in an archive for what follows a long file, for which its buffer would be doubled.
+// spareBytes is room in an archive for the bytes after a long file, for which its buffer would be doubled.
 const spareBytes = 1 << 20
 
 func tooLong(name string) error {
@@ -198,7 +198,7 @@ func (b *bundle) file(root *os.Root, name string) error {
 	return b.add(path.Join(Program, name), info.Size(), file)
 }
 
-// folder adds a folder from the manifest's folder, without what Python writes beside sources.
+// folder adds a folder from the manifest's folder, without the __pycache__ folders that Python adds to sources.
 func (b *bundle) folder(root *os.Root, name string) error {
 	found := false
 	err := fs.WalkDir(root.FS(), name, func(at string, entry fs.DirEntry, err error) error {
@@ -281,7 +281,7 @@ func (b *bundle) wheel(root *os.Root, name string, language modules.Language) er
 	return nil
 }
 
-// member adds a file of a wheel. Its length is what it says, or it is refused.
+// member adds a file of a wheel. archive/zip refuses a file that does not have its declared length.
 func (b *bundle) member(member *zip.File, to string) error {
 	opened, err := member.Open()
 	if err != nil {
@@ -304,7 +304,7 @@ func (s *Script) Module() ([]byte, error) {
 	}
 	source, err := s.folder.Read(s.Interpreter)
 	if errors.Is(err, interpreter.ErrNotInstalled) {
-		return nil, errors.New(s.missing())
+		return nil, errors.New(s.missingText())
 	}
 	return source, err
 }
@@ -316,15 +316,15 @@ func (s *Script) Code() engine.Digest {
 	return digest
 }
 
-// Missing says what to do if the interpreter is not installed. It is empty if it is.
+// Missing returns the reason and the fix if the interpreter is not installed, or "".
 func (s *Script) Missing() string {
 	if s.folder != "" && s.folder.Has(s.Interpreter) {
 		return ""
 	}
-	return s.missing()
+	return s.missingText()
 }
 
-func (s *Script) missing() string {
+func (s *Script) missingText() string {
 	return fmt.Sprintf("needs the interpreter %s, which is not installed: run \"caisson interpreters install %s\"",
 		s.Interpreter.Name, s.Interpreter.Language)
 }

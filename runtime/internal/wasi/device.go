@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Devices are files that are no files of the host's: a guest that cannot import host functions, such as a script in
-// an interpreter, opens them in a preopened directory of its own.
+// Devices are virtual files for a guest that cannot import host functions, such as a script in an interpreter. It opens
+// them in a preopened directory.
 //
 // A guest writes its result to "result" and reads random bytes from "random". It calls host functions through "host":
 // it writes a line "FUNCTION REQUEST BODY\n", where REQUEST and BODY are lengths in bytes, followed by these bytes.
@@ -18,27 +18,27 @@ type Devices struct {
 	// Folder is the guest path of the directory, which must be preopened. Its files of the same names are hidden.
 	Folder string
 	Result *Output
-	// Begin is called with a request that has a body, before the body comes. It returns the request with room for the
-	// body behind it. If the call is refused whatever its body holds, Begin returns the response, and no byte of the
-	// body is kept.
+	// Begin is called with a request that has a body, before the body comes. It returns the request with room for the body
+	// after it. If the call is refused whatever its body holds, Begin returns the response, and no byte of the body is
+	// kept.
 	Begin func(ctx context.Context, function string, request []byte, body int64) (
 		bytes []byte, refused *Response, err error)
-	// Invoke calls a host function. The first request bytes are the request; the others are its body. They are not used
-	// any more.
+	// Invoke calls a host function. The first request bytes are the request; the rest is its body. The caller does not use
+	// the bytes afterwards.
 	Invoke func(ctx context.Context, function string, bytes []byte, request int) (Response, error)
-	// MaxRequest and MaxBody are how long a request and its body may be, in bytes.
+	// MaxRequest and MaxBody are the maximum lengths of a request and of its body, in bytes.
 	MaxRequest, MaxBody int64
 
 	host hostDevice // one for all descriptors, so that a guest cannot make the host keep a request for each
 }
 
-// Response is what a host function answers: a status, and head followed by body.
+// Response is the answer of a host function: a status, and head followed by body.
 type Response struct {
 	Status     uint32
 	Head, Body []byte
 }
 
-// maxDevices is how many devices a guest may have open.
+// maxDevices is the maximum number of open devices of a guest.
 const maxDevices = 16
 
 // device is an open file of [Devices].
@@ -48,7 +48,7 @@ type device interface {
 }
 
 // device opens the device that parameters 0, 2 and 3 of path_open name. It returns nil for any other path. Opening one
-// ends the start of a program, since what is read from it or written to it depends on the call.
+// ends the start of a program, since the data read or written depends on the call.
 func (c *call) device() (*descriptor, Errno, error) {
 	s := c.system
 	if s.Devices == nil {
@@ -114,14 +114,14 @@ type hostDevice struct {
 	function   string    // of the request that is being written; empty before its line is read
 	request    int64     // its length
 	body       int64     // bytes of its body that are yet to come
-	begun      bool      // [Devices.Begin] was asked
+	begun      bool      // [Devices.Begin] was called
 	refused    *Response // by Begin
-	written    []byte    // the line as far as it is known, then the bytes behind it
+	written    []byte    // the known part of the line, then the bytes after it
 	head, rest []byte    // the response that is not yet read
 }
 
-// write takes the next bytes of a request. It calls the function once the request is complete, and takes no byte
-// behind it: the guest writes the next request with a call of its own.
+// write takes the next bytes of a request. It calls the function once the request is complete, and takes no byte after
+// it: the guest writes the next request with a separate call.
 func (h *hostDevice) write(c *call, piece []byte) (int, Errno, error) {
 	h.head, h.rest = nil, nil
 	taken := 0

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/internal/permission"
 )
 
-// withDevices returns a guest with devices in the preopened folder /own, whose host function returns what it was given.
+// withDevices returns a guest with devices in the preopened folder /own, whose host function returns its arguments.
 func withDevices(t testing.TB, s *System) (*guest, *[]string) {
 	t.Helper()
 	tree, err := guestfiles.NewTree(fstest.MapFS{"host": {Data: []byte("hidden")}, "other": {Data: []byte("a file")}})
@@ -217,7 +217,7 @@ func must(errno Errno, err error) Errno {
 	return errno
 }
 
-// TestDevicesEndTheStart: what a script reads or writes before its input would be the same for all calls.
+// TestDevicesEndTheStart: data that a script reads or writes before its input would be the same for all calls.
 func TestDevicesEndTheStart(t *testing.T) {
 	for _, path := range []string{"host", "random", "result"} {
 		g, _ := withDevices(t, &System{})
@@ -229,7 +229,8 @@ func TestDevicesEndTheStart(t *testing.T) {
 	}
 }
 
-// FuzzHostDevice: whatever is written in whatever pieces, what is called is what a plain reader of the whole finds.
+// FuzzHostDevice: whatever the guest writes, in pieces of any size, the calls are those that a plain reader of the
+// whole finds.
 func FuzzHostDevice(f *testing.F) {
 	f.Add("f 1 2\nabcg 0 0\n", uint8(3))
 	f.Add("f 4 0\nabc", uint8(1))

@@ -26,7 +26,7 @@ type call struct {
 // handler runs a function. The guest gets the errno; an error ends the guest.
 type handler func(c *call) (Errno, error)
 
-// function describes one function. In params, i stands for i32 and I for i64.
+// function describes one function. In params, i means i32 and I means i64.
 type function struct {
 	name   string
 	params string
@@ -84,7 +84,7 @@ func (f function) hostFunction(module string) hostfuncs.Function {
 				return err
 			}
 			if system.Starting {
-				if err := system.started(f.name); err != nil {
+				if err := system.startError(f.name); err != nil {
 					return err
 				}
 			}
@@ -145,17 +145,17 @@ func (c *call) putU64(pointer uint32, value uint64) Errno {
 	return Success
 }
 
-// maxPiece is how many bytes are moved between checks of the deadline. Each buffer counts as
-// bufferCost in addition to its bytes, and each access to a file as maxPiece.
+// maxPiece is the number of bytes that are moved between checks of the deadline. Each buffer counts as bufferCost in
+// addition to its bytes, and each access to a file as maxPiece.
 const (
 	maxPiece   = 1 << 20
 	bufferCost = 1 << 10
 )
 
-// ended adds to the work done since the last check of the deadline. Once that reaches maxPiece, it
+// checkDeadline adds to the work done since the last check of the deadline. Once that reaches maxPiece, it
 // checks the deadline and fails if it has passed. Most guests read and write only a few lines,
 // which costs less than a check.
-func (c *call) ended(work int) error {
+func (c *call) checkDeadline(work int) error {
 	c.system.done += work
 	if c.system.done < maxPiece {
 		return nil
@@ -185,7 +185,7 @@ func (c *call) vectors(
 		return 0, EFAULT, nil
 	}
 	for i := range int(count) {
-		if err := c.ended(bufferCost); err != nil {
+		if err := c.checkDeadline(bufferCost); err != nil {
 			return total, Success, err
 		}
 		offset := binary.LittleEndian.Uint32(array[i*8:])
@@ -203,7 +203,7 @@ func (c *call) vectors(
 			if isFile {
 				work = maxPiece
 			}
-			if err := c.ended(work); err != nil {
+			if err := c.checkDeadline(work); err != nil {
 				return total, Success, err
 			}
 			n, errno, err := do(piece)

@@ -68,7 +68,7 @@ func fill(n int, err error) (int, Errno, error) {
 }
 
 func pread(c *call) (Errno, error) {
-	file, offset, errno := c.positioned()
+	file, offset, errno := c.positionedFile()
 	if errno != Success {
 		return errno, nil
 	}
@@ -80,8 +80,8 @@ func pread(c *call) (Errno, error) {
 	return c.finish(c.u32(4), total, errno, err)
 }
 
-// positioned returns the file and the offset that fd_pread and fd_pwrite name.
-func (c *call) positioned() (*files.File, int64, Errno) {
+// positionedFile returns the file and the offset that fd_pread and fd_pwrite name.
+func (c *call) positionedFile() (*files.File, int64, Errno) {
 	file, errno := c.system.file(c.u32(0))
 	if errno != Success {
 		return nil, 0, errno
@@ -126,7 +126,7 @@ func writeDescriptor(c *call) (Errno, error) {
 }
 
 func pwrite(c *call) (Errno, error) {
-	file, offset, errno := c.positioned()
+	file, offset, errno := c.positionedFile()
 	if errno != Success {
 		return errno, nil
 	}
@@ -174,7 +174,7 @@ const direntSize = 24
 // readdir writes the entries from a cookie on. A cookie is an index into the listing; cookie 0
 // takes a new listing. Only one listing is kept for all descriptors, so that a guest cannot fill
 // the host's memory with listings; switching to another directory lists that one anew. The end of
-// the buffer may cut off the last entry, which tells the guest that there is more.
+// the buffer may cut off the last entry, which tells the guest that more entries follow.
 func readdir(c *call) (Errno, error) {
 	d, errno := c.system.descriptor(c.u32(0))
 	switch {

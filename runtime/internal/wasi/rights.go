@@ -3,7 +3,7 @@ package wasi
 // A right is permission to call a function on a descriptor (rights, in the specification). This
 // implementation decides by permissions instead, and uses only the two rights that say how a file is
 // opened. But guests read the rights of a descriptor: to open a directory again with them, or to
-// learn how a file was opened. So each kind of descriptor claims what can work on it.
+// learn how a file was opened. So each kind of descriptor claims the rights that can work on it.
 const (
 	rightFDDataSync uint64 = 1 << iota
 	rightFDRead
@@ -53,7 +53,7 @@ const (
 	rightsStream = rightFDSetFlags | rightFDFilestatGet | rightPoll
 )
 
-// rights returns the rights of a descriptor, and those that what is opened through it may have.
+// rights returns the rights of a descriptor, and those that descriptors opened through it may have.
 //
 // A directory that may only be read has the same rights as any other. C libraries drop rights that
 // they do not find here and open the file without them; the guest would then see writes fail with

@@ -68,8 +68,8 @@ func TestDirectoriesOpenAgainWithTheirRights(t *testing.T) {
 	}
 }
 
-// TestRightsSayHowAFileIsOpen: C libraries take the access mode from them (fcntl, F_GETFL): the
-// rights to read and to list a directory stand for reading.
+// TestRightsSayHowAFileIsOpen: C libraries take the access mode from the rights (fcntl, F_GETFL): those to read and to
+// list a directory mean reading.
 func TestRightsSayHowAFileIsOpen(t *testing.T) {
 	s := &System{Now: time.Now, Stdout: &Output{}, Stderr: &Output{}}
 	dir := withProject(t, s, manifests.AccessReadWrite)
@@ -84,7 +84,7 @@ func TestRightsSayHowAFileIsOpen(t *testing.T) {
 		assert.Zero(t, base&rightsDirectory&^rightsFile, "rights of directories")
 		assert.Zero(t, inheriting, "nothing can be opened below a file")
 		assert.Equal(t, asked&rightFDWrite != 0, base&rightFDFilestatSetSize != 0)
-		assert.Equal(t, asked&rightFDWrite != 0, g.call("fd_filestat_set_size", file, 7) == Success, "what is claimed works")
+		assert.Equal(t, asked&rightFDWrite != 0, g.call("fd_filestat_set_size", file, 7) == Success, "a claimed right works")
 		again, errno := g.reopen(4, "a.txt", 0, base, inheriting)
 		require.Equal(t, Success, errno)
 		same, _ := g.rights(again)
@@ -98,8 +98,7 @@ func TestRightsSayHowAFileIsOpen(t *testing.T) {
 	}
 }
 
-// TestRightsWhileAProgramStarts: what a program learns as it starts must hold in the calls that
-// resume it.
+// TestRightsWhileAProgramStarts: the rights that a program reads as it starts must hold in the calls that resume it.
 func TestRightsWhileAProgramStarts(t *testing.T) {
 	s := &System{Now: time.Now, Stdout: &Output{}, Stderr: &Output{}}
 	withProject(t, s, manifests.AccessRead)

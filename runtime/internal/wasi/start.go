@@ -31,16 +31,16 @@ func (e *StartError) Error() string {
 var neverAtStart = map[string]bool{"poll_oneoff": true, "proc_exit": true, "proc_raise": true, "sock_open": true,
 	"sock_getaddrinfo": true}
 
-// started returns the error that ends a starting program after a function, or nil.
-func (s *System) started(function string) error {
+// startError returns the error that ends a starting program after a function, or nil.
+func (s *System) startError(function string) error {
 	if s.Files != nil && s.Files.Needs() != "" {
 		return &StartError{Function: function, Path: s.Files.Needs()}
 	}
 	return nil
 }
 
-// Start is what a program that was started without a call has done to its system. It is immutable,
-// and calls may resume it concurrently.
+// Start is the state that a program, started without a call, left in its system. It is immutable, and calls may resume
+// it concurrently.
 type Start struct {
 	files       *files.View
 	descriptors []*descriptor // by number; nil if closed
@@ -49,7 +49,8 @@ type Start struct {
 	changed     bool // false if the descriptors are as each call finds them
 }
 
-// Start returns what the program has done. The system must not be used any more, and does not keep the instance.
+// Start returns the state that the program left in the system. The system must not be used afterwards, and no longer
+// refers to the instance.
 func (s *System) Start() *Start {
 	s.call = call{}
 	s.open()
@@ -68,7 +69,7 @@ func (s *System) Start() *Start {
 	return start
 }
 
-// Resume gives the system of a call what the program has done before. It must be called after
+// Resume gives the system of a call the state that the program left when it was started. It must be called after
 // [With], which undoes it, and before the guest runs.
 func (s *System) Resume(start *Start) {
 	s.isResumed = true
@@ -82,7 +83,7 @@ func (s *System) Resume(start *Start) {
 	own := append([]*descriptor(nil), s.descriptors...)
 	s.descriptors = s.descriptors[:0]
 	for number, before := range start.descriptors {
-		d := s.resumed(before, own)
+		d := s.resumeDescriptor(before, own)
 		if start.listed == number && start.listing != nil {
 			s.listed, s.listing = d, start.listing
 		}
@@ -90,9 +91,9 @@ func (s *System) Resume(start *Start) {
 	}
 }
 
-// resumed returns the descriptor of this call that belongs to one of the start. Own are the
+// resumeDescriptor returns the descriptor of this call that belongs to one of the start. Own are the
 // descriptors that the call begins with.
-func (s *System) resumed(d *descriptor, own []*descriptor) *descriptor {
+func (s *System) resumeDescriptor(d *descriptor, own []*descriptor) *descriptor {
 	switch {
 	case d == nil:
 		return nil

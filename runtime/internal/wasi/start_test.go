@@ -28,7 +28,7 @@ import (
 // made counts projects.
 var made atomic.Int64
 
-// layout is what a tool has: directories of the host, which differ between calls, and constant files.
+// layout holds a tool's mounts: directories of the host, which differ between calls, and constant files.
 type layout struct {
 	mounts []files.Mount
 	limits files.Limits
@@ -119,7 +119,7 @@ func deeds(random *rand.Rand, count int) []deed {
 	functions = slices.DeleteFunc(functions, func(f function) bool {
 		return slices.Contains([]string{"proc_exit", "proc_raise", "random_get", "clock_time_get", "clock_res_get", "poll_oneoff"}, f.name)
 	})
-	// What programs do most.
+	// The most frequent calls of programs.
 	usual := []string{"path_open", "path_open", "path_open", "fd_read", "fd_seek", "fd_filestat_get", "fd_fdstat_get", "path_filestat_get", "fd_close", "fd_readdir", "fd_fdstat_set_flags", "fd_renumber"}
 	var made []deed
 	for range count {
@@ -197,7 +197,7 @@ func (g *guest) done(d deed) (Errno, string, error) {
 	return errno, string(g.memory[:usedMemory]), err
 }
 
-// noted is what a record shows of the view, but for times.
+// noted returns the record of the view without its times.
 func noted(view *files.View) ([]tool.HostCall, []tool.Denial, int64) {
 	calls := view.Journal.HostCalls()
 	for i := range calls {
@@ -206,9 +206,9 @@ func noted(view *files.View) ([]tool.HostCall, []tool.Denial, int64) {
 	return calls, view.Journal.Denials(), view.Journal.Count()
 }
 
-// TestStartsAnswerAsCalls makes random WASI calls: as many as a start allows in a start, and the others
-// in a call that resumes it. Each answer, byte for byte, and all that the record shows of it, is what
-// it is in a call that makes all of them itself.
+// TestStartsAnswerAsCalls makes random WASI calls: as many as a start allows in a start, and the rest in a call that
+// resumes it. Each answer, byte for byte, and the whole record of it, are the same as in a call that makes all of them
+// itself.
 func TestStartsAnswerAsCalls(t *testing.T) {
 	rounds := testsize.Of(20, 80)
 	inStarts, afterStarts := map[string]int{}, map[string]int{}
@@ -217,7 +217,7 @@ func TestStartsAnswerAsCalls(t *testing.T) {
 			for seed := range rounds {
 				random := rand.New(rand.NewPCG(uint64(seed), uint64(len(name))))
 				all := deeds(random, 4+random.IntN(40))
-				start, alone := newGuest(t, l.starting(t)), newGuest(t, l.system(t))
+				start, whole := newGuest(t, l.starting(t)), newGuest(t, l.system(t))
 				begun, ended := 0, len(all)/2+1
 				for ; begun < ended; begun++ {
 					errno, memory, err := start.done(all[begun])
@@ -234,13 +234,13 @@ func TestStartsAnswerAsCalls(t *testing.T) {
 						break
 					}
 					inStarts[all[begun].function]++
-					wantErrno, want, err := alone.done(all[begun])
+					wantErrno, want, err := whole.done(all[begun])
 					require.NoError(t, err)
 					require.Equal(t, wantErrno, errno, "%d: %+v", seed, all[:begun+1])
 					require.Equal(t, want, memory, "%d: %+v", seed, all[:begun+1])
 				}
 				before := start.system.Start()
-				for range 2 { // the second resumes what the first could have changed
+				for range 2 { // the second resumes a start that the first could have changed
 					resumed := newGuest(t, l.system(t))
 					resumed.system.Resume(before)
 					if seed%3 == 0 { // it was not run, and is resumed again
@@ -283,8 +283,8 @@ func normal(memory string, d deed) string {
 	return memory
 }
 
-// TestStartsEndBeforeWhatDependsOnTheCall: whatever could tell one call from another, or has an
-// effect, ends the start, with the function and the path that it was about.
+// TestStartsEndBeforeWhatDependsOnTheCall: a function that could distinguish calls, or that has an effect, ends the
+// start, with the function's name and its path.
 func TestStartsEndBeforeWhatDependsOnTheCall(t *testing.T) {
 	l := layouts(t)["both"] // 3 is the root, 4 the project, 5 and 6 are constants
 	for name, test := range map[string]struct {
@@ -329,8 +329,7 @@ func TestStartsEndBeforeWhatDependsOnTheCall(t *testing.T) {
 	assert.EqualError(t, err, "it calls fd_write before it reads its input", "the output under another number")
 }
 
-// TestResumedDescriptorsAreOfTheCall: what a call does with a descriptor that the start opened is gone in
-// the next one.
+// TestResumedDescriptorsAreOfTheCall: changes by a call to a descriptor that the start opened are gone in the next one.
 func TestResumedDescriptorsAreOfTheCall(t *testing.T) {
 	l := layouts(t)["both"]
 	start := newGuest(t, l.starting(t))
@@ -350,7 +349,7 @@ func TestResumedDescriptorsAreOfTheCall(t *testing.T) {
 	}
 }
 
-// TestResumedDescriptorsCount: what the start opened takes room in each call that resumes it.
+// TestResumedDescriptorsCount: files that the start opened count in each call that resumes it.
 func TestResumedDescriptorsCount(t *testing.T) {
 	l := layouts(t)["both"]
 	start := newGuest(t, l.starting(t))
@@ -385,7 +384,7 @@ func TestCallThatIsNotResumedBeginsAnew(t *testing.T) {
 					break
 				}
 			}
-			if start.system.started("") != nil {
+			if start.system.startError("") != nil {
 				continue // the state of such a start is never resumed
 			}
 			call, unstarted := newGuest(t, l.system(t)), newGuest(t, l.system(t))
@@ -407,8 +406,8 @@ func TestCallThatIsNotResumedBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestResumedInodesAreOfTheCall: inode numbers are given in the order in which a call looks at files, so
-// they would tell one call what another had looked at.
+// TestResumedInodesAreOfTheCall: inode numbers are given in the order in which a call looks at files, so they would
+// tell one call which files another has looked at.
 func TestResumedInodesAreOfTheCall(t *testing.T) {
 	l := layouts(t)["deep"]
 	inode := func(g *guest, path string) uint64 {

@@ -123,15 +123,15 @@ type OutputError struct{ Limit int64 }
 
 func (e *OutputError) Error() string { return fmt.Sprintf("more than %d bytes of output", e.Limit) }
 
-// Output collects what a guest writes, up to a limit in bytes. Beyond the limit, a strict output
-// ends the guest with an [*OutputError]; any other output keeps only the end of what follows.
+// Output collects a guest's output, up to a limit in bytes. Beyond the limit, a strict output ends the guest with an
+// [*OutputError]; any other output keeps only the end of the rest.
 type Output struct {
 	Limit  int64
 	Strict bool
 	Tail   int // how many bytes of the end an output that is not strict keeps beyond Limit
 	Bytes  []byte
 
-	end *ring // of what was written behind Bytes; nil if that is nothing
+	end *ring // of the output after Bytes; nil if there is none
 }
 
 // ring keeps the last bytes that are written to it.
@@ -172,8 +172,7 @@ func (r *ring) write(data []byte, size int) {
 	}
 }
 
-// End returns the last of what the guest wrote behind Bytes, and how many bytes are missing between
-// the two.
+// End returns the last bytes that the guest wrote after Bytes, and how many bytes are missing between the two.
 func (o *Output) End() (end []byte, missing int64) {
 	r := o.end
 	if r == nil {
@@ -197,7 +196,7 @@ type descriptor struct {
 	mode  openMode // for files
 }
 
-// standardStreams is how many descriptors are standard streams, which have the lowest numbers.
+// standardStreams is the number of standard streams, which have the lowest descriptors.
 const standardStreams = 3
 
 // opened is the number of descriptors that the guest opened.

@@ -145,7 +145,7 @@ func TestEveryFunctionOfPreview1IsThere(t *testing.T) {
 	assert.Len(t, have, 2)
 }
 
-// TestDraft: what differs in preview 0 are the order of the values of whence, a file's description, and a subscription.
+// TestDraft: in preview 0, the order of the values of whence, a file's description, and a subscription differ.
 func TestDraft(t *testing.T) {
 	s := &System{Now: time.Now, Started: time.Now()}
 	dir := withProject(t, s, manifests.AccessReadWrite)
@@ -273,7 +273,7 @@ func TestStandardStreams(t *testing.T) {
 	require.Equal(t, Success, g.call("fd_read", 0, g.vector(0, 100), 1, 50))
 	assert.EqualValues(t, 2, g.u32(50))
 	require.Equal(t, Success, g.call("fd_read", 0, g.vector(0, 100), 1, 50))
-	assert.Zero(t, g.u32(50), "the end of the input is no error")
+	assert.Zero(t, g.u32(50), "the end of the input is not an error")
 
 	require.Equal(t, Success, g.call("fd_write", 1, g.vector(100, 5), 1, 50))
 	assert.EqualValues(t, 5, g.u32(50))
@@ -281,7 +281,7 @@ func TestStandardStreams(t *testing.T) {
 	var overflow *OutputError
 	require.ErrorAs(t, err, &overflow)
 	assert.EqualValues(t, 8, overflow.Limit)
-	assert.Len(t, s.Stdout.Bytes, 8, "what was over the limit is not held")
+	assert.Len(t, s.Stdout.Bytes, 8, "output over the limit is not held")
 
 	for range 3 {
 		require.Equal(t, Success, g.call("fd_write", 2, g.vector(100, 5), 1, 50), "a log that is full swallows")
@@ -347,7 +347,7 @@ func TestClocksAndRandom(t *testing.T) {
 	assert.Equal(t, EFAULT, g.call("clock_time_get", 0, 1, 65533))
 	assert.Equal(t, Success, g.call("random_get", 0, 8))
 	assert.Equal(t, "abcdefgh", string(g.memory[:8]))
-	assert.Equal(t, EIO, g.call("random_get", 0, 8), "a source that runs dry is no source of zeros")
+	assert.Equal(t, EIO, g.call("random_get", 0, 8), "an exhausted source does not return zeros")
 	assert.Equal(t, EFAULT, g.call("random_get", 65530, 8))
 	without := newGuest(t, &System{})
 	assert.Equal(t, ENOTSUP, without.call("clock_time_get", 0, 1, 0))
@@ -385,7 +385,7 @@ func TestPoll(t *testing.T) {
 	assert.EqualValues(t, 1, g.u32(500))
 	assert.EqualValues(t, 1, g.u64(1000))
 
-	// A stream is ready at once, a descriptor that isn't open is an event of its own.
+	// A stream is ready at once, and a descriptor that isn't open is a separate event.
 	next = g.subscribe(0, 1, 1, uint64(time.Hour), 0)
 	g.memory[next+8] = eventFDWrite
 	binary.LittleEndian.PutUint32(g.memory[next+16:], 1)
@@ -415,7 +415,7 @@ func TestSleepEndsWithTheCall(t *testing.T) {
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// TestClosingEndsWithTheCall: what closes files, which may take long, does nothing after the deadline.
+// TestClosingEndsWithTheCall: functions that close files, which may take long, do nothing after the deadline.
 func TestClosingEndsWithTheCall(t *testing.T) {
 	s := &System{}
 	withProject(t, s, manifests.AccessReadWrite)
@@ -613,7 +613,7 @@ func TestRenumber(t *testing.T) {
 	require.Equal(t, Success, errno)
 	assert.Equal(t, one, three, "the lowest free number")
 
-	// Preopened directories are replaced and moved like others, and stay usable.
+	// Preopened directories are replaced and moved like any other, and stay usable.
 	require.Equal(t, Success, g.call("fd_renumber", 4, three))
 	assert.Equal(t, EBADF, g.call("fd_prestat_get", 4, 0))
 	require.Equal(t, Success, g.call("fd_prestat_get", three, 0))

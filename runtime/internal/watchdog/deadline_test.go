@@ -65,7 +65,7 @@ func TestDeadlineIsSeenBeforeItsTimer(t *testing.T) {
 }
 
 func TestDeadlineFollowsItsParent(t *testing.T) {
-	why := errors.New("nobody wants it")
+	why := errors.New("no longer needed")
 	for _, waited := range []bool{false, true} {
 		parent, cancel := context.WithCancelCause(context.WithValue(t.Context(), runKey{}, "value"))
 		d := NewDeadline(parent, time.Now().Add(time.Hour))

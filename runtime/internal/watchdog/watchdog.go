@@ -17,15 +17,15 @@ import (
 // code has used a processor for mostTime since, or if it is in a host function at
 // mostLooks looks in a row, of which the last is a second after the first. A machine that is busy with
 // other work delays a guest, but the guest's thread uses no processor meanwhile. After mostWaits looks, ten
-// seconds, it is a runaway in any case. Counting looks, not time, ensures that the process ran in the
+// seconds, it is always a runaway. Counting looks, not time, ensures that the process ran in the
 // meantime and was not suspended.
 const (
 	lookEvery = 200 * time.Millisecond
 	mostTime  = time.Second
 	mostLooks = 6
 	mostWaits = 50
-	// overdue is how long after a guest's deadline, and after a look of the watchdog, the last resort
-	// ends the process. If the watchdog runs, it looks much more often, even on a busy machine.
+	// overdue is the time after a guest's deadline, and after a look of the watchdog, at which the last resort ends the
+	// process. If the watchdog runs, it looks much more often, even on a busy machine.
 	overdue = 2 * time.Second
 )
 
@@ -41,11 +41,11 @@ type Watchdog struct {
 	looking bool                // the timer is set
 	timer   *time.Timer
 	armed   time.Time     // the last resort's time; zero while disarmed
-	idle    chan struct{} // closed when only stuck guests run; nil while nobody waits for that
+	idle    chan struct{} // closed when only stuck guests run; nil while no caller waits for that
 	none    *sync.Cond    // signalled when no guest runs
 }
 
-// Options say who learns of guests that cannot be stopped.
+// Options are the callbacks of a watchdog.
 type Options struct {
 	// Report is called once for each such guest. The guest's owner waits for it.
 	Report func(*Guest)
@@ -80,7 +80,7 @@ type Guest struct {
 type Owner interface {
 	// KeepSlot makes sure that the guest, which is abandoned, keeps its concurrency slot. It must return at once.
 	KeepSlot()
-	// Abandon releases whoever waits for the guest. It is called after KeepSlot and [Options.Report].
+	// Abandon releases the callers that wait for the guest. It is called after KeepSlot and [Options.Report].
 	Abandon()
 }
 
@@ -145,7 +145,7 @@ func (w *Watchdog) look() {
 	}
 }
 
-// check reports whether a guest is a runaway. The caller holds the lock.
+// check reports whether a guest is a runaway. The caller must hold mu.
 func (w *Watchdog) check(g *Guest, now time.Time) bool {
 	switch {
 	case g.abandoned:
@@ -164,12 +164,12 @@ func (w *Watchdog) check(g *Guest, now time.Time) bool {
 	case !engine.MeasuresThreads || g.Function() != "":
 		return g.looks >= mostLooks
 	}
-	return g.runs(g.Thread(), engine.ThreadTime) >= mostTime
+	return g.ownTime(g.Thread(), engine.ThreadTime) >= mostTime
 }
 
-// runs returns how long the guest's own code has used a processor since the first look at which it was
+// ownTime returns how long the guest's own code has used a processor since the first look at which it was
 // overdue on this thread.
-func (g *Guest) runs(thread int32, timeOf func(thread int32) (time.Duration, bool)) time.Duration {
+func (g *Guest) ownTime(thread int32, timeOf func(thread int32) (time.Duration, bool)) time.Duration {
 	if thread == 0 {
 		g.thread = 0
 		return 0
@@ -181,8 +181,8 @@ func (g *Guest) runs(thread int32, timeOf func(thread int32) (time.Duration, boo
 	return used - g.used
 }
 
-// abandon abandons a guest: nobody waits for it any longer, its slot stays occupied, and its module
-// is not run again. The caller holds the lock.
+// abandon gives up a guest: the engine ends its run at the next call of the host, its slot stays occupied, and its
+// module is not run again. The caller must hold mu, and then call report without it.
 func (w *Watchdog) abandon(g *Guest, now time.Time) {
 	g.abandoned, g.until = true, now.Add(2*lookEvery)
 	g.Abandon()
@@ -221,8 +221,8 @@ func (w *Watchdog) HasCondemned(digest engine.Digest) bool {
 	return all != nil && (*all)[digest]
 }
 
-// rearm postpones the last resort as long as the running guests allow, or disarms it if none runs.
-// The caller holds the lock.
+// rearm postpones the last resort as long as the running guests allow, or disarms it if none runs. The caller must hold
+// mu.
 func (w *Watchdog) rearm(now time.Time) {
 	if w.options.Arm == nil {
 		return
@@ -266,7 +266,7 @@ func (g *Guest) lastTime(now time.Time) time.Time {
 	return at
 }
 
-// settle closes idle if only stuck guests run. The caller holds the lock.
+// settle closes idle if only stuck guests run. The caller must hold mu.
 func (w *Watchdog) settle() {
 	if w.idle != nil && w.stuck > 0 && w.stuck == len(w.guests) {
 		close(w.idle)

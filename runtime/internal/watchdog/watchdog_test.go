@@ -11,9 +11,9 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
-// TestBusyMachineMakesNoRunaway: a guest whose thread gets no processor is not to blame, and one that waits for the
-// scheduler is not either. Nor is a program that is started without a call. None may wait for ever. The clock alone
-// proves nothing: a guest that is hours late since the process was suspended may be as healthy as any.
+// TestBusyMachineMakesNoRunaway: a guest whose thread gets no processor is not to blame, and neither is one that waits
+// for the scheduler, nor a program that is started without a call. None may wait forever. The clock by itself proves
+// nothing: a guest that is hours late since the process was suspended may be as healthy as any.
 func TestBusyMachineMakesNoRunaway(t *testing.T) {
 	w := New(Options{})
 	now := time.Now()
@@ -31,13 +31,13 @@ func TestBusyMachineMakesNoRunaway(t *testing.T) {
 	require.Greater(t, mostWaits, mostLooks, "the control: by looks alone, it would have been one")
 }
 
-// TestThreadTimeOfGuests: what counts is the processor time of the thread on which the guest's own code has run without
-// leaving it.
+// TestThreadTimeOfGuests: only the processor time counts that the thread used while the guest's own code ran on it
+// without leaving it.
 func TestThreadTimeOfGuests(t *testing.T) {
 	g := &Guest{}
 	used := map[int32]time.Duration{7: 3 * time.Second, 8: time.Minute}
 	timeOf := func(thread int32) (time.Duration, bool) { used, known := used[thread]; return used, known }
-	look := func(thread int32) time.Duration { g.looks++; return g.runs(thread, timeOf) }
+	look := func(thread int32) time.Duration { g.looks++; return g.ownTime(thread, timeOf) }
 	assert.Zero(t, look(7))
 	used[7] += 100 * time.Millisecond
 	assert.Equal(t, 100*time.Millisecond, look(7))
@@ -47,7 +47,7 @@ func TestThreadTimeOfGuests(t *testing.T) {
 	used[7] += time.Second
 	assert.Zero(t, look(7))
 	assert.Zero(t, look(9), "one that is gone")
-	assert.Zero(t, look(0), "in no code of its own")
+	assert.Zero(t, look(0), "not in its own code")
 	assert.Zero(t, look(7), "in it again")
 	g.looks = 0
 	used[7] += time.Second
