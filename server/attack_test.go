@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -184,28 +185,64 @@ func liveHeap() int64 {
 }
 
 // TestAttackManyHeaders: connections send headers of many short fields that do not end, of which net/http makes thirty
-// times their length. The server keeps none of these fields. The control is a header of as many bytes in one field.
+// times their length, also behind a POST and blank lines. The server keeps none of these fields. The control is a header of as many bytes in one field.
 func TestAttackManyHeaders(t *testing.T) {
 	const connections, length = 200, 16 << 10
-	for _, encrypted := range []bool{false, true} {
+	for _, test := range []struct{ encrypted, behind bool }{{false, false}, {true, false}, {false, true}} {
+		encrypted := test.encrypted
 		options, connect := Options{Tokens: tokens(t), Limits: Limits{Header: time.Hour, Refusal: time.Hour}}, dial
 		if encrypted {
 			options.TLS = certificate(t)
 			connect = func(t *testing.T, r *running) net.Conn { return dialTLS(t, r.address) }
 		}
 		r := start(t, options)
-		before := liveHeap()
+		empty := liveHeap()
 		for range connections {
-			send(t, connect(t, r), "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"+strings.Repeat("a:\r\n", length/4))
+			c, before := connect(t, r), ""
+			if test.behind {
+				send(t, c, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+				assert.Contains(t, firstLine(t, c), "401")
+				before = "\r\n\r\n"
+			}
+			send(t, c, before+"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"+strings.Repeat("a:\r\n", length/4))
 		}
 		time.Sleep(filled)
-		held := (liveHeap() - before) / connections
-		t.Logf("encrypted: %t, %d KB for each connection", encrypted, held>>10)
-		assert.Less(t, held, int64(6*length), "encrypted: %t", encrypted) // 2 of them are the client's
+		held := (liveHeap() - empty) / connections
+		t.Logf("%+v: %d KB for each connection", test, held>>10)
+		assert.Less(t, held, int64(6*length), "%+v", test) // 2 of them are the client's
 		c := connect(t, r)
 		send(t, c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\na: "+strings.Repeat("x", length)+"\r\n\r\n")
 		assert.Contains(t, firstLine(t, c), "200")
 	}
+}
+
+// TestHeadersAreCountedAsNetHTTPReadsThem: random headers end where net/http ends them, in no fewer lines than net/http
+// has fields.
+func TestHeadersAreCountedAsNetHTTPReadsThem(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	parts := []string{"a: b", "a", ":", " ", "\t", "\r", "\n", "\r\n", "\r\n", "\n", "\r\n\r\n", "\x00", "Host: x\r\n", "GET / HTTP/1.1"}
+	whole := 0
+	for range 200_000 {
+		text := "GET / HTTP/1.1\r\nHost: x\r\n"
+		for range random.IntN(12) {
+			text += parts[random.IntN(len(parts))]
+		}
+		in := bufio.NewReader(strings.NewReader(text))
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			continue // net/http refuses it, or waits for the rest
+		}
+		whole++
+		blank := strings.Repeat("\r\n", random.IntN(3))
+		var h header
+		end := len(text) - in.Buffered()
+		h.add([]byte(blank + text[:end-1]))
+		require.False(t, h.ended, "%q", text)
+		h.add([]byte(text[end-1:]))
+		require.True(t, h.ended, "%q", text)
+		require.GreaterOrEqual(t, h.lines, 1+fieldsOf(r), "%q", text)
+	}
+	assert.Greater(t, whole, 1000)
 }
 
 // TestBodiesBesideHeaders: long headers of clients without a token that do not end take no place of requests, however

@@ -10,23 +10,23 @@ import (
 // header counts the lines of a request's header while it is read: net/http needs up to thirty times the length of a
 // header of many short fields, for as long as the header is not whole.
 type header struct {
-	lines   int
-	isBlank bool // there is nothing in the current line
-	ended   bool // a blank line has followed the others
+	lines    int
+	hasBegun bool // the current line is not blank
+	ended    bool // a blank line has followed the others
 }
 
-// add counts the lines in a part of what is read.
+// add counts the lines in a part of the bytes that are read.
 func (h *header) add(part []byte) {
 	for _, c := range part {
 		switch {
 		case h.ended:
 			return
 		case c != '\n':
-			h.isBlank = h.isBlank && c == '\r'
-		case h.isBlank && h.lines > 0: // net/http skips blank lines before the first
-			h.ended = true
+			h.hasBegun = h.hasBegun || c != '\r'
+		case h.hasBegun:
+			h.lines, h.hasBegun = h.lines+1, false
 		default:
-			h.lines, h.isBlank = h.lines+1, true
+			h.ended = h.lines > 0 // net/http skips blank lines before the first, behind a POST
 		}
 	}
 }
