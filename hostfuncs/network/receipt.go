@@ -228,8 +228,11 @@ func (p *effective) deniedText(cut []int) string {
 	for _, i := range cut {
 		lines = append(lines, cmp.Or(p.denials[i].origin, permission.Operator))
 	}
-	if len(lines) == 0 {
+	switch len(lines) {
+	case 0:
 		return ""
+	case 1:
+		return "except what " + lines[0] + " denies"
 	}
-	return "less what " + strings.Join(lines, " and ") + " denies"
+	return "except what " + strings.Join(lines, " and ") + " deny"
 }

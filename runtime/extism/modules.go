@@ -183,7 +183,10 @@ func (t *translation) readModule(root *os.Root, m *module, limit int64) ([]byte,
 			t.refuse(at, mistake.InvalidValue, fmt.Sprintf("the module has %d bytes, the limit of all modules together is %d",
 				info.Size(), modules.MaxBytes), "build smaller modules")
 	}
-	source, err := io.ReadAll(io.LimitReader(file, limit))
+	source, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(source)) > limit {
+		err = fmt.Errorf("%s grew over the limit while it was read", path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", manifests.ErrFile, err)
 	}
