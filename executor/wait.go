@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// show sets what an approval of the call is for in its action.
+// show sets the fingerprint and the callees in the call's action, so that an approver sees what an approval covers.
 func (w *need) show(c *call) {
 	id := c.record.CallID
 	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, w.before), w.effect.shown()
@@ -82,8 +82,8 @@ func decisionsOf(entry registry.Entry) []tool.Decision {
 	return decisions
 }
 
-// storable returns a text that survives storage as JSON unchanged: what was shown is compared with what would
-// run.
+// storable returns a text that survives storage as JSON unchanged: the action that an approver saw is compared with
+// that of the call that would run.
 func storable(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
 // storableAllow is storable for the rules of denials and decisions, which tools written in Go may make in any
@@ -168,7 +168,7 @@ func (b *batch) abandonWait(c *call) {
 }
 
 // keepApprovals leaves the approvals of calls that have not run with the session. They must not be in the
-// batch's state: anybody who can write to the store of states could then approve anything. The first call comes
+// batch's state: write access to the store of states would then be enough to approve anything. The first call comes
 // last, since a full session evicts the oldest.
 func (b *batch) keepApprovals(calls []*call) {
 	for _, c := range slices.Backward(calls) {

@@ -12,7 +12,7 @@ const (
 	Shared                   // another caller's ask, which this one waited for
 )
 
-// Flight is an ask that others may wait for. It does what golang.org/x/sync/singleflight cannot: a caller that
+// Flight is an ask that other callers may wait for. It does what golang.org/x/sync/singleflight cannot: a caller that
 // joins a flight first gives its slot back, leaves when its context ends, and asks for itself if the
 // answer may not be shared.
 type Flight[K comparable, V any] struct {
@@ -71,7 +71,7 @@ func (c *Cache[K, V]) Find(
 }
 
 // enter returns the answer if it is kept, or else a flight to wait for if there is one and the caller
-// may join, or else a flight of the caller's own, or nothing if the caller is not ready to ask. The flight of
+// may join, or else a new flight of the caller, or nothing if the caller is not ready to ask. The flight of
 // a caller that may not join is not joined either: it might fail like the one before.
 func (c *Cache[K, V]) enter(question Question[K], join, ready bool) (answer V, from Source, f *Flight[K, V]) {
 	c.mu.Lock()

@@ -77,7 +77,7 @@ func levelOut(parts []tool.Content, room int) (gone []bool, level int) {
 			sizes[i] = min(sizes[i], placeBytes)
 		}
 	}
-	// The room of dropped parts goes to the others.
+	// The room of dropped parts goes to the remaining ones.
 	return gone, levelOf(sizes, room)
 }
 
@@ -98,7 +98,7 @@ func levelOf(sizes []int, room int) int {
 
 func partName(i int) string { return fmt.Sprintf("content[%d]", i) }
 
-// rest appends one description for all parts for which there is no room.
+// rest appends one description for all parts that have no room.
 func (c *cutter) rest(kept []tool.Content, parts []tool.Content, from, room int) []tool.Content {
 	about := fmt.Sprintf("%d more parts", len(parts))
 	if len(parts) == 1 {
@@ -107,7 +107,7 @@ func (c *cutter) rest(kept []tool.Content, parts []tool.Content, from, room int)
 	return c.instead(kept, c.cutOf(fmt.Sprintf("content[%d:]", from), wire(parts)), about, room)
 }
 
-// instead appends a text part that describes what was dropped.
+// instead appends a text part that describes dropped parts.
 func (c *cutter) instead(kept []tool.Content, cut tool.Cut, about string, room int) []tool.Content {
 	c.cuts = append(c.cuts, cut)
 	part := tool.Content{Type: "text"}
