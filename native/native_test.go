@@ -431,7 +431,7 @@ func TestWhatIsNoTool(t *testing.T) {
 		"a schema that is cut off": {func() error {
 			_, err := native.New(with(func(a *native.About) { a.Parameters = json.RawMessage(`{`) }), text)
 			return err
-		}, "parameters: this is no JSON"},
+		}, "parameters: this is not JSON"},
 		"a snapshot": {func() error {
 			_, err := native.New(with(func(a *native.About) { a.Behavior.Snapshot = "start" }), text)
 			return err

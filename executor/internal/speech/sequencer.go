@@ -210,7 +210,7 @@ func (l *Sequencer) output(event tool.Event) {
 	}
 }
 
-// replace removes the waiting output that the call's next progress or partial image replaces. It is not counted as lost.
+// replace removes the waiting output that the call's next progress or partial image replaces. That is not a loss.
 func (l *Sequencer) replace(c *callState, next *tool.Emission) {
 	for i, said := range slices.Backward(c.said) {
 		if old := said.emission; old.Type == next.Type && (old.Type == tool.EmitProgress || old.Partial) {
