@@ -19,7 +19,7 @@ type KeptCall struct {
 
 // KeptCalls returns the newest kept calls of a tenant, newest first: at most limit, and no more once their
 // records have over 4 MiB. It ends with ctx. All tenants share the space for records evenly: tenants that need more
-// use the space that others do not.
+// use the space that other tenants do not need.
 func (h *Host) KeptCalls(ctx context.Context, tenant string, limit int) ([]KeptCall, error) {
 	l := h.ledger
 	if l.folder == "" {

@@ -117,7 +117,7 @@ func (a Agent) check(tools toolSet) (Agent, error) {
 	return a, nil
 }
 
-// shown returns a name as it is shown to people.
+// shown returns a name in the form that people see.
 func shown(name string) string { return cmp.Or(tool.Shown(name, 64), `""`) }
 
 // resolve returns the registered names of tools, each once, and the unknown names. A stored name was a tool's

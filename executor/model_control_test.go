@@ -96,7 +96,7 @@ func TestModelNotices(t *testing.T) {
 	played := playModel(t, modelOptions()["tenant"], 1, 40)
 	require.Empty(t, played.check())
 	require.Empty(t, played.copied().check(), "control: a copy is as good")
-	// What is noticed of a fault that could be noticed by several checks.
+	// The check that must notice a fault, for faults that several checks could notice.
 	words := map[string]string{
 		"the value of before":             "; want",
 		"a shared value of long ago":      "after that was written over",

@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// modelWant is what the reference says of one call. Where a value that other sessions change
-// would stand in the text, "?" does.
+// modelWant is the result of one call that the reference wants. The text has "?" in place of values that other
+// sessions change.
 type modelWant struct {
 	kind    tool.Kind
 	output  string
@@ -74,7 +74,7 @@ func refused(name, arguments string) tool.Kind {
 	switch {
 	case json.Unmarshal([]byte(arguments), &members) != nil:
 		return tool.InvalidArguments
-	case name == "nobody":
+	case name == "missing":
 		return tool.UnknownTool
 	case name == "secret":
 		return tool.Denied

@@ -110,7 +110,7 @@ type Nesting struct {
 //
 // A model reads the error, the output and the content, and the data only if there is no output
 // ([tool.Result.ModelReadsData]). Other data, which is for programs, counts toward no bound. It is left
-// out of the record if it alone is longer than the bound on its call.
+// out of the record if it is longer than the whole bound on its call.
 //
 // Logs, denials and host calls, which no model reads, take about 1 MiB in all records of a batch together. Each call
 // has an equal share, at least 1 KiB. The [Recorder] gets them whole.

@@ -197,8 +197,8 @@ func TestFailuresAreNotReused(t *testing.T) {
 	}
 }
 
-// TestReuseBytes: no more is kept than what the options say, and what was used longest ago
-// goes first.
+// TestReuseBytes: cached results do not exceed Reuse.Bytes, and the least recently used is
+// evicted first.
 func TestReuseBytes(t *testing.T) {
 	long := func(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 		return succeed(fmt.Sprintf("%01000d", invocation.Arguments.Len())), nil

@@ -40,7 +40,7 @@ func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 				}
 			}
 			return Completed
-		case b.runIdle(ctx, left) || b.refuseTooLong(ctx, calls, maxCallsBytes, true): // others may be ready now
+		case b.runIdle(ctx, left) || b.refuseTooLong(ctx, calls, maxCallsBytes, true): // other calls may be ready now
 		case b.session.park(left):
 			b.keepApprovals(left)
 			return RequiresAction

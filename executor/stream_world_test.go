@@ -14,11 +14,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// talkWorld is what is behind tools that talk. It notes what each call said.
+// talkWorld implements tools that emit, and records the emissions of each call.
 type talkWorld struct {
 	mu    sync.Mutex
 	said  map[string][]saying // by call id
-	stops []func()            // what ends each of the batches; a call may stop its own
+	stops []func()            // each ends one of the batches; a call may stop its own
 }
 
 // saying is an emission that the host took, and between which times it did.

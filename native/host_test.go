@@ -192,7 +192,7 @@ func TestOfAnAgent(t *testing.T) {
 	assert.Contains(t, run([]string{"site_digest"}, "site_digest", site).Error, "fetch_page is not among the tools")
 }
 
-// TestStreamed: what a function emits is shown as its call's output, not interleaved with that of others.
+// TestStreamed: a function's emissions are shown as its call's output, not interleaved with that of other calls.
 func TestStreamed(t *testing.T) {
 	steps := made(t, native.About{Name: "steps", Behavior: manifests.Behavior{ReadOnly: true}}, func(ctx context.Context, a struct {
 		Name string `json:"name"`
@@ -224,8 +224,8 @@ func TestStreamed(t *testing.T) {
 	assert.Equal(t, "2", report.Records[1].Result.Output)
 }
 
-// TestApproved: a batch waits for approvals of functions and sandboxed tools alike, and goes on in another process:
-// here, another host. What has changed must be approved again.
+// TestApproved: a batch waits for approvals of functions and sandboxed tools alike, and resumes in another process,
+// here another host. A tool that has changed must be approved again.
 func TestApproved(t *testing.T) {
 	project := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(project, "demo"), 0o700))
@@ -277,7 +277,7 @@ func TestApproved(t *testing.T) {
 	assert.NoFileExists(t, file)
 }
 
-// TestAttackFunctionsBesideSandboxedTools: a function that panics, ends its goroutine, hangs or returns what is no JSON
+// TestAttackFunctionsBesideSandboxedTools: a function that panics, ends its goroutine, hangs or returns invalid JSON
 // harms no other call of its batch, and none waits for it longer than its timeout.
 func TestAttackFunctionsBesideSandboxedTools(t *testing.T) {
 	release := make(chan struct{})

@@ -36,7 +36,7 @@ func newRegistration() (r tool.Registration) {
 
 // describe returns an entry. The caller must hold r.mu.
 func (r *Registry) describe(e *entry) Entry {
-	aliases, retired := r.names.others(e)
+	aliases, retired := r.names.heldNames(e)
 	return Entry{
 		Tool: e.tool, Manifest: e.manifest, Name: e.origin.Name, Source: e.origin.Source,
 		Aliases: aliases, Retired: retired, Shadowed: r.names.shadowed(e), Registration: e.registration,

@@ -165,8 +165,8 @@ func (n namespace) remove(name string) {
 	delete(n.reports, name)
 }
 
-// others returns the aliases and the retired names that an entry holds, in its manifest's order.
-func (n namespace) others(e *entry) (aliases, retired []string) {
+// heldNames returns the aliases and the retired names that an entry holds, in its manifest's order.
+func (n namespace) heldNames(e *entry) (aliases, retired []string) {
 	for _, origin := range e.otherNames() {
 		if c, ok := n.find(origin.Name); !ok || c.entry != e || c.origin != origin {
 			continue
@@ -251,7 +251,7 @@ func (r *Registry) Nearest(name string, n int) []string {
 	var near []candidate
 	for _, e := range r.offered() {
 		r.mu.RLock()
-		aliases, retired := r.names.others(e)
+		aliases, retired := r.names.heldNames(e)
 		r.mu.RUnlock()
 		names := slices.Concat(aliases, retired, []string{e.origin.Name})
 		distance := limit + 1

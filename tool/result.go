@@ -179,7 +179,7 @@ type Repair struct {
 	To   json.RawMessage `json:"to"`
 }
 
-// Record is one call and its result, as it is stored and streamed.
+// Record is one call and its result, as stored and streamed.
 type Record struct {
 	Call
 	// CallID is the host's id (a UUIDv7); it never repeats.

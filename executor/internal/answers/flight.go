@@ -5,7 +5,7 @@ import "context"
 // Source says where an answer comes from.
 type Source int
 
-// The sources. Zero means that there is no answer.
+// The sources. Zero means no answer.
 const (
 	Asked  Source = iota + 1 // the caller's own ask
 	Kept                     // an answer that was kept

@@ -137,7 +137,7 @@ func describe(p *tool.Content) string {
 	return fmt.Sprintf("%s (%s%d bytes)", text, kind, len(p.Data))
 }
 
-// wire returns parts as they are written in a result, binary data in base64.
+// wire returns the JSON of parts as in a result, with binary data in base64.
 func wire(parts any) string {
 	text, err := jsontext.Encode(parts)
 	if err != nil {

@@ -21,7 +21,7 @@ type modelled struct {
 	Call
 	id       int
 	deadline time.Time
-	timeout  error // what it fails with when the deadline is over
+	timeout  error // the error after the deadline
 	cancel   context.CancelFunc
 }
 

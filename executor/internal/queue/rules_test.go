@@ -21,7 +21,7 @@ import (
 type stage struct {
 	t     *testing.T
 	queue *Queue
-	mu    sync.Mutex // of what follows, which the test itself reads when nobody else is awake
+	mu    sync.Mutex // guards the fields below, which the test reads when all other goroutines are blocked
 	began []string   // in this order
 	turns map[string]*Place
 	errs  map[string]error

@@ -62,7 +62,7 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestRoom: what is lost where there is no room, and where that is told. Of 1,000 bytes, two
+// TestRoom: the outputs that are lost for lack of room, and the events that report it. Of 1,000 bytes, two
 // calls have 500 each, and three 333.
 func TestRoom(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
@@ -90,12 +90,12 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestNoRoom: nothing can wait in a line of no size, and everything else passes.
+// TestNoRoom: without room, no output can wait, and all other events pass.
 func TestNoRoom(t *testing.T) {
 	assert.Equal(t, "[ +a a.(-2) ]", play(t, 0, "[ +a a:1 a:2 a. ] <<"))
 }
 
-// TestCallsAreListedWithoutHidden: what an event lists is not changed for others.
+// TestCallsAreListedWithoutHidden: hidden calls are left out of a copy; other receivers of the event have them.
 func TestCallsAreListedWithoutHidden(t *testing.T) {
 	calls := []tool.Planned{{CallID: "a"}, {CallID: "b", Hidden: true}, {CallID: "c"}}
 	line := speech.New(room)
@@ -116,7 +116,7 @@ func TestNested(t *testing.T) {
 	assert.Zero(t, line.Held())
 }
 
-// TestWhole: an event is what was offered, in each of its fields.
+// TestWhole: all fields of an event are as offered.
 func TestWhole(t *testing.T) {
 	fraction := 0.5
 	said := tool.Event{
