@@ -56,9 +56,9 @@
 //
 // A state grants nothing. What a batch may do comes from the session that resumes it, which must have the
 // same tenant and the same context values, and calls that have not run are checked again. An approval
-// is bound to a fingerprint that covers the call's id and the calls before it, the permissions of the tool and the
-// tools that it may call, the complete arguments, the context values, files and the caller's
-// requests, the tenant and the user. The fingerprint is computed again before the call runs; if it
+// is bound to a fingerprint that covers the call's id and the calls before it, the identities of the tool and of the
+// tools that it may call ([registry.Entry.Identity]), the complete arguments, the context values, files and the
+// caller's requests, the tenant and the user. The fingerprint is computed again before the call runs; if it
 // differs, the call must be approved again. Take the fingerprint from where the call was shown, and not from a state
 // that was stored since, because that may have been changed. Approvals apply to a call, to the session or for a time
 // ([Session.Approvals]). An approval for a call that cannot run yet is kept with the session and not in the state: a

@@ -36,7 +36,7 @@ type Event struct {
 	Parent string `json:"parent,omitempty"`
 	// Hidden is set if the tool's manifest says not to show its calls to people.
 	Hidden bool `json:"hidden,omitempty"`
-	// Emission is the streamed output of the call.
+	// Emission is set for [CallOutput].
 	Emission *Emission `json:"emission,omitempty"`
 	// Lost is the number of emissions of the call that were dropped just before this event because the watcher
 	// is slow.

@@ -51,7 +51,7 @@ type modelCaller struct {
 	ready  bool         // it waits for a place before it asks
 	alone  bool         // a flight that it waited for has failed
 	began  int          // its ask
-	flight *modelFlight // its own, if other callers may join it
+	flight *modelFlight // of its ask; nil if no other caller may join it
 	want   state
 }
 

@@ -65,8 +65,8 @@ type Result struct {
 	Misfit error
 }
 
-// New returns a repairer for a tool's schema. The aliases are those of its parameters; only arguments that [Unwrap]
-// finds still have them, since [Rename] comes first. reserved names the parameters that a model
+// New returns a repairer for a tool's schema. The aliases are those of its parameters; only arguments inside a wrapper
+// ([Unwrap]) still have them, since [Rename] comes first. reserved names the parameters that a model
 // does not set: they are neither changed nor filled in. If ctx ends, the repairer may lack defaults.
 func New(
 	ctx context.Context, s *schema.Schema, aliases []manifests.ParameterAlias, reserved func(name string) bool,

@@ -10,12 +10,12 @@
 //
 // A call's speech is its outputs and its end. Calls speak in the order in which each was first heard; while one
 // speaks, from its first output until it has finished, the speech of other calls waits. All other events pass at once.
-// These events and the speech of the active call keep the order in which they were offered. Hidden calls and nested
-// calls have no speech, and are not among the calls that an event lists.
+// These events and the speech of the active call keep the order in which they were offered. All events of hidden and
+// nested calls are dropped, and events do not list these calls.
 //
 // Waiting outputs are bounded together. Only the latest progress of a call waits, and only its latest partial image.
-// It is queued after all outputs of the call since, so that the outputs of a call are always shown in the order in
-// which the call made them. If there is no room for an output, it is lost, unless its call's waiting outputs would take
+// A later one is queued after all other outputs of the call, so that the outputs of a call are always shown in the
+// order in which the call made them. An output without room is lost, unless its call's waiting outputs would take
 // no more than an equal part of the room: then the call with the most waiting output, which has more than that, loses
 // its latest one. The number of lost outputs is in the call's next event, which is its end at the latest.
 //
