@@ -37,7 +37,7 @@ func (b *batch) admit(ctx context.Context, c *call) (in admitted, ok bool) {
 		c.record.Usage.Queue = c.queued
 		return admitted{}, false
 	case !c.isAllowed(ctx):
-		c.unkept.Store(true)
+		c.uncacheable.Store(true)
 		c.record.Usage.Queue = c.queued
 		b.leave(ctx, c, in)
 		return admitted{}, false
@@ -83,7 +83,7 @@ func (b *batch) leave(ctx context.Context, c *call, in admitted) {
 	}
 	switch {
 	case in.flight == nil:
-	case c.record.Result.Success && !c.unkept.Load():
+	case c.record.Result.Success && !c.uncacheable.Load():
 		in.flight.Land(answered{source: c.record.CallID, result: output.Clone(c.record.Result)}, true)
 	default:
 		in.flight.Land(answered{}, false)

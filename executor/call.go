@@ -68,8 +68,9 @@ type call struct {
 	parent    *call // the call that made this one; nil if a model did
 	depth     int
 	made      *atomic.Int64 // calls below the outermost caller
-	// unkept is set if a nested call failed for a transient reason: the result is not cached then.
-	unkept atomic.Bool
+	// uncacheable is set if the result must not be cached, for example after a nested call that failed for a transient
+	// reason.
+	uncacheable atomic.Bool
 
 	mu        sync.Mutex
 	cancelled bool

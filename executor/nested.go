@@ -94,11 +94,11 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	c.batch.session.enter(made)
 	c.batch.runCall(ctx, made)
 	if made.wait != nil { // another session may have other approvals
-		c.unkept.Store(true)
+		c.uncacheable.Store(true)
 	}
-	if m := made.entry.Manifest; made.failedTransiently() || made.unkept.Load() ||
+	if m := made.entry.Manifest; made.failedTransiently() || made.uncacheable.Load() ||
 		m != nil && m.Behavior.Cache == manifests.CacheOff {
-		c.unkept.Store(true)
+		c.uncacheable.Store(true)
 	}
 	record := made.record
 	record.Result = output.Clone(record.Result) // the tool may change it
@@ -125,7 +125,7 @@ func within(ctx, caller context.Context) (context.Context, context.CancelFunc) {
 // refuseNested returns the error for a call that is not admitted. Another caller might be, so the result of this
 // one is not cached.
 func (c *call) refuseNested(requested tool.Call, kind tool.Kind, message string) error {
-	c.unkept.Store(true)
+	c.uncacheable.Store(true)
 	return &tool.Error{Op: "call", Tool: requested.Function.Name, Kind: kind, Message: message}
 }
 
@@ -177,7 +177,7 @@ func (c *call) Page(reference string, from, limit int64) (tool.Page, error) {
 		return tool.Page{}, &tool.Error{Op: "page", Kind: tool.Cancelled, Message: "the call has ended"}
 	}
 	defer c.nested.leave()
-	c.unkept.Store(true) // another session has other pages
+	c.uncacheable.Store(true) // another session has other pages
 	if limit >= 0 {
 		limit = min(cmp.Or(limit, output.DefaultPage), max(int64(c.batch.share)-pageOverhead, 1))
 	}

@@ -146,7 +146,7 @@ func (c *streamChecker) event(event tool.Event) {
 			c.fault("%s starts twice", event.CallID)
 		}
 		call.started = true
-		c.alone(event.CallID)
+		c.checkOrder(event.CallID)
 	case tool.CallOutput:
 		c.speaks(event, call)
 		c.heard(event, call)
@@ -215,9 +215,9 @@ func (c *streamChecker) finishes(event tool.Event, call *watchedCall) {
 	}
 }
 
-// alone checks at the start of a call that no barrier is passed in either direction. A client runs
+// checkOrder checks at the start of a call that no barrier is passed in either direction. A client runs
 // its calls when it is told of them, so that only the host's barriers hold these back.
-func (c *streamChecker) alone(id string) {
+func (c *streamChecker) checkOrder(id string) {
 	own := slices.IndexFunc(c.listed, func(p tool.Planned) bool { return p.CallID == id })
 	if !c.ran(id) {
 		return

@@ -106,7 +106,7 @@ func (c *call) refuseUnknown(ctx context.Context, err error) {
 	if c.isTooLate(ctx) {
 		return
 	}
-	c.refuseFailed(fmt.Errorf("what an approval of the call would be for: %w", err))
+	c.refuseFailed(fmt.Errorf("cannot determine what an approval of the call covers: %w", err))
 }
 
 // announce reports what a call waits for, once.

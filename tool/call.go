@@ -226,7 +226,7 @@ type wireCustom struct {
 	Input string `json:"input"`
 }
 
-// maxEnvelopes is how deeply a call may be nested in arrays and objects. In a chat completion it is
+// maxEnvelopes bounds the nesting of a call in arrays and objects. In a chat completion it is
 // five levels deep. Each level is decoded again, so the depth must be bounded.
 const maxEnvelopes = 8
 
