@@ -150,7 +150,7 @@ func TestAttackSwappedManifest(t *testing.T) {
 	require.NotContains(t, outcome(t, options), "first")
 }
 
-// forge replaces a text in what an index says of a manifest by another one of the same length.
+// forge replaces a text in an index's entry of a manifest by another one of the same length.
 func forge(t *testing.T, index, manifest, old, replacement string) {
 	t.Helper()
 	require.Len(t, replacement, len(old))

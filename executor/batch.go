@@ -51,7 +51,7 @@ type Report struct {
 	Records []tool.Record
 	Totals  tool.Totals
 	Status  Status
-	// Pending lists what a paused batch waits for, in the order of the calls. It is [] if the batch
+	// Pending lists the actions that a paused batch waits for, in the order of the calls. It is [] if the batch
 	// is Completed.
 	Pending []tool.Action
 	// State resumes a paused batch. It is nil if the batch is Completed.

@@ -45,7 +45,7 @@ func benchmarkBatch(b *testing.B, e *executor.Executor, batch executor.Batch) {
 	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/float64(len(batch.Calls)), "p50-ns/call")
 }
 
-// newInstant returns an executor of tools that answer at once, and take what payload returns.
+// newInstant returns an executor of tools that answer at once, and take the arguments from payload.
 func newInstant(t testing.TB) *executor.Executor {
 	t.Helper()
 	parameters := fields{

@@ -96,7 +96,7 @@ const (
 	phaseEnded                  // its record is complete and reported
 )
 
-// need is what a call needs from outside. One goroutine at a time uses it, as with the phase.
+// need is the output or approval that a call needs. One goroutine at a time uses it, as with the phase.
 type need struct {
 	action   tool.Action
 	answer   *tool.Result // the client's, once it is submitted

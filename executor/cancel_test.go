@@ -23,7 +23,7 @@ func hang(ctx context.Context, _ tool.Invocation) (tool.Outcome, error) {
 	return tool.Outcome{}, ctx.Err()
 }
 
-// background runs a batch and returns what waits for its records.
+// background runs a batch and returns a function that waits for its records.
 func background(t *testing.T, e *executor.Executor, batch executor.Batch) (records func() []tool.Record) {
 	t.Helper()
 	var all []tool.Record

@@ -251,7 +251,7 @@ func TestRecorderReadsTheCause(t *testing.T) {
 	}
 }
 
-// TestRecorderOutlivesBatch: what a cancelled batch came to is recorded with a context that
+// TestRecorderOutlivesBatch: the calls of a cancelled batch are recorded with a context that
 // has not ended.
 func TestRecorderOutlivesBatch(t *testing.T) {
 	kept := ledger{hook: func(ctx context.Context, _ executor.Entry) error { return ctx.Err() }}

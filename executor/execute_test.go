@@ -40,7 +40,7 @@ func TestExecuteRefusesBatch(t *testing.T) {
 	}
 }
 
-// TestRecordHasCallAndResult: a record has the call as it was made and what its tool said of it.
+// TestRecordHasCallAndResult: a record has the call as it was made and its tool's result.
 func TestRecordHasCallAndResult(t *testing.T) {
 	reply := tool.Outcome{
 		Result:  tool.Result{Success: true, Output: "out", Data: json.RawMessage(`{"v":1}`), Kind: tool.Denied, Error: "forged"},

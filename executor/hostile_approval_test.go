@@ -238,7 +238,7 @@ func TestAttackTenantSwap(t *testing.T) {
 	require.ErrorIs(t, noerr.Error(e.Resume(t.Context(), answered(theirs, *report.State))), executor.ErrWrongSession)
 	other := paused(t, e, theirs, newCall("1", "d", "{}"))
 	require.ErrorIs(t, noerr.Error(e.Resume(t.Context(), answered(theirs, forged(t, report.State, digest(report.State), digest(other.State))))), executor.ErrWrongSession, "a digest is of one batch's")
-	// Whoever can make up a whole state is held by what approvals are for.
+	// An attacker who can make up a whole state still needs approvals of its calls.
 	made := forged(t, report.State, digest(report.State), digest(other.State), report.ID, other.ID)
 	again := resume(t, e, answered(theirs, made))
 	assertPaused(t, again)

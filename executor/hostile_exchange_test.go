@@ -157,7 +157,7 @@ func TestFingerprintsAreOfOneCall(t *testing.T) {
 type calleeWorld struct {
 	executor *executor.Executor
 	helper   string   // its identity
-	ran      []string // what helper was called by
+	ran      []string // the callers of helper
 }
 
 func newCalleeWorld(t *testing.T, asks, callee string) *calleeWorld {

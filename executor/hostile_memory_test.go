@@ -141,7 +141,7 @@ func TestManySpellings(t *testing.T) {
 	assert.Less(t, len(record.Result.Error), 8<<10)
 }
 
-// TestEndedBatchIsNotRead: a context that has ended is heeded before what the model wrote is.
+// TestEndedBatchIsNotRead: if the context has ended, the model's arguments are not read.
 func TestEndedBatchIsNotRead(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", readOnly, echo))
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -178,7 +178,7 @@ func TestDuplicatesShareWhatIsCut(t *testing.T) {
 	}
 }
 
-// TestLongRequests: what the caller's request says to a tool is read once, however many calls wait.
+// TestLongRequests: the caller's request to a tool is read once, however many calls wait.
 func TestLongRequests(t *testing.T) {
 	definition := json.RawMessage(`{"description":"` + strings.Repeat("x", mebibyte-100) + `"}`)
 	e := newExecutor(t, executor.Options{}, newFake(t, "remove", destructive, echo))

@@ -75,7 +75,7 @@ func TestAttackOutputOfAnotherTool(t *testing.T) {
 	}
 }
 
-// TestUntakenOutputForgets: what the client has changed is forgotten also where its output is not taken.
+// TestUntakenOutputForgets: a client's call also invalidates cached results if its output is rejected.
 func TestUntakenOutputForgets(t *testing.T) {
 	var count counted
 	tools := []registry.Tool{newFake(t, "look", readOnly, count.answer), newClient(t, "c", nil)}
@@ -220,7 +220,7 @@ func TestIdentityBlocks(t *testing.T) {
 	})
 }
 
-// TestNotUTF8: what a tool says of itself can be approved, whatever its bytes.
+// TestNotUTF8: a call can be approved although its tool's permissions are not valid UTF-8.
 func TestNotUTF8(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, explained{newFake(t, "pay", destructive, echo), func() []tool.Decision {
 		return []tool.Decision{{Granted: "caf\xe9.yaml:3"}}
@@ -251,9 +251,9 @@ func TestAttackTooLongToWait(t *testing.T) {
 		assertCompleted(t, report)
 		assert.Equal(t, tool.Busy, report.Records[many].Result.Kind)
 		assert.NotContains(t, life, "call_waiting c")
-		assert.True(t, report.Records[0].Result.Success, "what does not wait runs")
+		assert.True(t, report.Records[0].Result.Success, "a call that does not wait runs")
 	}
-	// What comes of calls may be too long as well.
+	// Results of calls may be too long as well.
 	e := newExecutor(t, executor.Options{Output: executor.Output{Unlimited: true}}, newFake(t, "long", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 		return succeed(strings.Repeat("<", executor.MaxStateBytes/6+1)), nil
 	}), newClient(t, "c", nil))

@@ -53,8 +53,8 @@ func (l *lookup) count(by int) {
 	l.most = max(l.most, l.looking)
 }
 
-// TestNestedCheckHeedsTheDeadline: what a tool writes is not checked any further once its
-// caller's time is over.
+// TestNestedCheckHeedsTheDeadline: the check of a nested call's arguments ends when the time of its
+// caller is up.
 func TestNestedCheckHeedsTheDeadline(t *testing.T) {
 	for timeout, want := range map[time.Duration]tool.Kind{
 		500 * time.Millisecond: tool.Deadline,

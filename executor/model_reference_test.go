@@ -26,7 +26,7 @@ type modelReference struct {
 	numbers map[string]int64 // the session's own
 }
 
-// batch says what becomes of the calls of a batch.
+// batch returns the wanted results of a batch's calls.
 func (r *modelReference) batch(calls []tool.Call) (wants []modelWant) {
 	known := map[string]int{} // since the last barrier
 	stopped := false
@@ -93,7 +93,7 @@ func canonical(arguments string) string {
 	return string(text)
 }
 
-// run says what a call comes to that is run, and changes the numbers as it does.
+// run returns the result of a call that is run, and changes the numbers like the call.
 func (r *modelReference) run(name, arguments string) (kind tool.Kind, output string) {
 	var given struct {
 		N    int
@@ -128,7 +128,7 @@ func (r *modelReference) run(name, arguments string) (kind tool.Kind, output str
 	panic("no such tool in the model: " + name)
 }
 
-// relay says what the calls come to that a tool makes.
+// relay returns the results of the calls that a tool makes.
 func (r *modelReference) relay(only bool, arguments string) string {
 	var said []string
 	for _, f := range parseScript(arguments) {

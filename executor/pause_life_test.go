@@ -126,8 +126,8 @@ func TestCancelWaiting(t *testing.T) {
 	}
 }
 
-// TestAnsweredBarrier: what the client has changed may make answers untrue, so they are forgotten
-// when it has answered. Control: a client's call that only reads leaves them.
+// TestAnsweredBarrier: a client's call may make cached results stale, so they are dropped when its output
+// arrives. Control: a client's read-only call leaves them.
 func TestAnsweredBarrier(t *testing.T) {
 	for name, forgets := range map[string]bool{"changes": true, "reads": false} {
 		var count counted
@@ -204,7 +204,7 @@ func TestWaitingCostsNothing(t *testing.T) {
 	assert.Equal(t, tool.Busy, report.Records[0].Result.Kind, "control: the rate is in force")
 }
 
-// TestLongAnswer: what a client answers is cut as any result is, and can be read on.
+// TestLongAnswer: a client's output is cut like any result, and the rest can be read.
 func TestLongAnswer(t *testing.T) {
 	e := newExecutor(t, executor.Options{Output: executor.Output{PerCall: 600}}, newClient(t, "shell", nil))
 	session := newSession(t, e, executor.SessionOptions{})
@@ -219,7 +219,7 @@ func TestLongAnswer(t *testing.T) {
 	assert.Equal(t, r.Outputs[0].Result.Output, page.Text)
 }
 
-// TestAnswerFitsSchema: data of a client's that is not what its manifest says is a failure of the tool.
+// TestAnswerFitsSchema: a client's data that does not fit the result schema is a failure of the tool.
 func TestAnswerFitsSchema(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newClient(t, "shell", fields{"result": fields{"type": "object", "required": []string{"code"}}}))
 	for data, fits := range map[string]bool{`{"code":0}`: true, `{}`: false, "": false} {
@@ -253,7 +253,7 @@ func TestFinal(t *testing.T) {
 	assert.True(t, none.Result.Success)
 }
 
-// TestPlannedCalls: the first event says of each call what its tool is, also of one that is refused.
+// TestPlannedCalls: the first event describes the tool of each call, also of refused ones.
 func TestPlannedCalls(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "search", fields{"category": "web_search", "aliases": []string{"find"}, "behavior": fields{"final": true, "hidden": true}}, echo), newClient(t, "shell", nil))
 	watcher := watch(t, e, nil)
@@ -442,7 +442,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestPauseOptions: what a pause cannot be is refused.
+// TestPauseOptions: a negative Expire is refused, and zero means 24 hours.
 func TestPauseOptions(t *testing.T) {
 	require.ErrorIs(t, noerr.Error(executor.New(newRegistry(t), executor.Options{Pause: executor.Pause{Expire: -1}})), executor.ErrInvalidOptions)
 	synctest.Test(t, func(t *testing.T) {

@@ -82,7 +82,7 @@ func TestPauseModelNotices(t *testing.T) {
 	}
 }
 
-// pauseWorld is what the model's tools see: a number for each tenant, which is a batch.
+// pauseWorld is the state of the model's tools: a number for each tenant, which is a batch.
 type pauseWorld struct {
 	executors []*executor.Executor
 
@@ -302,7 +302,7 @@ func (p *pausePlay) check() (faults []string) {
 	return append(faults, p.checkEvents()...)
 }
 
-// oracle is what the call comes to where calls are made one after the other.
+// oracle returns the result of a call if calls are made one after the other.
 func (p *pausePlay) oracle(i int, number *int) (kind tool.Kind, output string) {
 	name := p.calls[i].Function.Name
 	switch {

@@ -54,7 +54,7 @@ func TestBatchResumesInAnotherProcess(t *testing.T) {
 	assert.Equal(t, 6, report.Totals.Calls)
 }
 
-// processReport is what a process leaves for the next.
+// processReport is the data that a process stores for the next.
 type processReport struct {
 	Process string
 	State   *executor.State

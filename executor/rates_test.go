@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// onlyRates returns rates without a bound but for those given.
+// onlyRates returns rates that are unlimited except for those given.
 func onlyRates(change func(*executor.Rates)) executor.Rates {
 	rates := unlimited
 	change(&rates)
@@ -193,7 +193,7 @@ func TestBreakerStopsThoseThatWait(t *testing.T) {
 	})
 }
 
-// TestBreakerIgnores: what says nothing of the tool's health does not open its breaker.
+// TestBreakerIgnores: failures that say nothing about the tool's health do not open its breaker.
 func TestBreakerIgnores(t *testing.T) {
 	for _, kind := range []tool.Kind{tool.ToolFailed, tool.InvalidArguments, tool.Denied, tool.Busy, tool.Memory, tool.Fuel, tool.Output} {
 		t.Run(string(kind), func(t *testing.T) {

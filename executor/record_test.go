@@ -105,7 +105,7 @@ func TestBatchChoosesItsParallelism(t *testing.T) {
 	}
 }
 
-// TestNothingIsRetried: a call that failed in whatever way is not made again.
+// TestNothingIsRetried: a failed call is not made again, however it failed.
 func TestNothingIsRetried(t *testing.T) {
 	for _, kind := range tool.Kinds() {
 		for _, only := range []bool{true, false} {

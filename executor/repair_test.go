@@ -203,7 +203,7 @@ func TestRepairsAreLogged(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(log.String(), "arguments repaired"), "only where something was")
 }
 
-// TestRepairOfReloadedTool: another schema under the same name is what counts.
+// TestRepairOfReloadedTool: after a reload under the same name, the new schema is used.
 func TestRepairOfReloadedTool(t *testing.T) {
 	of := func(kind string) *registry.Registry {
 		return newRegistry(t, newFake(t, "one", fields{"parameters": fields{"type": "object", "properties": fields{"v": fields{"type": kind}}}}, echo))

@@ -96,7 +96,7 @@ func TestBarrierForgets(t *testing.T) {
 	}
 }
 
-// TestBarrierThatFails: what failed or trapped may have changed something before.
+// TestBarrierThatFails: a call that failed or trapped may have changed something before.
 func TestBarrierThatFails(t *testing.T) {
 	for name, fail := range map[string]run{
 		"fails": func(context.Context, tool.Invocation) (tool.Outcome, error) { return tool.Outcome{}, nil },

@@ -95,7 +95,7 @@ func TestZeroState(t *testing.T) {
 	assert.Equal(t, zero, read)
 }
 
-// TestPendingIsACopy: what a state's reader changes is not the state's.
+// TestPendingIsACopy: changes to the result of Pending do not change the state.
 func TestPendingIsACopy(t *testing.T) {
 	state := fullState(t)
 	before := jsonOf(t, state)
@@ -109,7 +109,7 @@ func TestPendingIsACopy(t *testing.T) {
 	assert.Equal(t, string(before), string(after))
 }
 
-// TestHostileStates: what no executor writes is not read, and changes nothing.
+// TestHostileStates: a state that no executor writes is refused, and changes nothing.
 func TestHostileStates(t *testing.T) {
 	state := fullState(t)
 	text := jsonOf(t, state)

@@ -21,7 +21,7 @@ type watched struct {
 	writes func(name string) bool // that calls of the tool are barriers
 }
 
-// streamChecker holds what [tool.EventType], [tool.Event] and [executor.Stream] promise.
+// streamChecker checks the promises of [tool.EventType], [tool.Event] and [executor.Stream].
 type streamChecker struct {
 	watched
 	faults  []string
@@ -95,7 +95,7 @@ func (c *streamChecker) begin(event tool.Event) {
 	}
 }
 
-// common checks what holds of every event, and reports whether it does.
+// common checks the properties of every event, and reports whether they hold.
 func (c *streamChecker) common(event tool.Event) bool {
 	before := len(c.faults)
 	ofCall := event.CallID != ""

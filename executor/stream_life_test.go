@@ -153,7 +153,7 @@ func TestStreamOfManyVoices(t *testing.T) {
 	}
 }
 
-// TestStreamEmitAfterTheEnd: who speaks after his call has ended is not heard, and told so.
+// TestStreamEmitAfterTheEnd: an emission after the end of its call is refused with an error.
 func TestStreamEmitAfterTheEnd(t *testing.T) {
 	var host tool.Host
 	e := newExecutor(t, executor.Options{}, newFake(t, "leaks", nil, func(_ context.Context, i tool.Invocation) (tool.Outcome, error) {

@@ -74,7 +74,7 @@ func streamModelOptions() map[string]streamModelOption {
 	}
 }
 
-// streamSum is what a run of the model had in it.
+// streamSum counts the events of a run of the model.
 type streamSum struct{ events, outputs, lost, paused, failed atomic.Int64 }
 
 func (s *streamSum) add(w watched) {

@@ -107,7 +107,7 @@ func dependent(a, b tool.Event) bool {
 	return a.CallID == b.CallID || a.CallID == "" || b.CallID == ""
 }
 
-// ofContent returns changes of what an event holds.
+// ofContent returns changes of an event's content.
 func ofContent(i int, name string, event tool.Event) (all []tampering) {
 	if event.Emission != nil {
 		other := *event.Emission

@@ -35,7 +35,7 @@ func newTalkWorld() *talkWorld { return &talkWorld{said: map[string][]saying{}} 
 //	j     say JSON
 //	p     tell progress
 //	i I   show a partial image, or a whole one
-//	b     say what no host takes
+//	b     make an invalid emission
 //	z     take a while
 //	c     call another tool that says a text, if it may
 //	s     stop the batch
@@ -133,7 +133,7 @@ func (w *talkWorld) stop(batch string) {
 	}
 }
 
-// saidBy returns what a call said.
+// saidBy returns the emissions of a call.
 func (w *talkWorld) saidBy(call string) []saying {
 	w.mu.Lock()
 	defer w.mu.Unlock()

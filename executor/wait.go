@@ -23,7 +23,7 @@ func (w *need) show(c *call) {
 // isClient reports whether the client runs the call.
 func (c *call) isClient() bool { return c.wait != nil && c.wait.action.Type == tool.NeedsOutput }
 
-// planWait sets what the call needs from outside, if anything.
+// planWait sets the output or approval that the call needs, if any.
 func (c *call) planWait(ctx context.Context) error {
 	client := c.entry.Manifest.Execution == manifests.ExecutionClient
 	reason := ""

@@ -313,7 +313,7 @@ func TestInvocation(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// TestDataOfASession: what a function keeps for a session ends with it.
+// TestDataOfASession: the data that a function keeps for a session is freed at its end.
 func TestDataOfASession(t *testing.T) {
 	type table struct{ tenant, session string }
 	var mu sync.Mutex

@@ -39,7 +39,8 @@ type Listing struct {
 	Final       bool                  `json:"final"` // the output may be shown to the user unchanged
 	Hidden      bool                  `json:"hidden"`
 	Deprecated  *manifests.Deprecated `json:"deprecated"` // null if neither the tool nor an alias is deprecated
-	// Permissions are what the tool requests, what of that it gets, and what would allow the rest.
+	// Permissions are the decisions on the tool's requests: the part that it gets, and the rules that would allow the
+	// rest.
 	Permissions []tool.Decision `json:"permissions"`
 	Shadowed    []Origin        `json:"shadowed"` // the names that were rejected because of this tool
 	definition  tool.Definition

@@ -27,7 +27,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// TestDeceives: what a terminal obeys or shows nothing for, and nothing that can be seen.
+// TestDeceives: characters that a terminal interprets or does not show deceive; visible ones do not.
 func TestDeceives(t *testing.T) {
 	for name, deceivers := range map[string]string{
 		"controls":            "\x00\t\n\r\x1b\x7f\u0085\u009b",

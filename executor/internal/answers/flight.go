@@ -20,7 +20,7 @@ type Flight[K comparable, V any] struct {
 	question Question[K]
 	began    moment
 	// landed is closed when the ask has ended, after the fields below are set. The first caller that
-	// waits makes it, with the cache's lock held.
+	// waits makes it, holding cache.mu.
 	landed chan struct{}
 	answer V
 	shared bool // the answer may be given to the callers that waited

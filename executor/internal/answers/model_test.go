@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// reference says what a cache must do, in the plainest way. Moments are counted in steps.
+// reference is the simplest model of a cache. Moments are counted in steps.
 type reference struct {
 	bound    int64
 	step     int

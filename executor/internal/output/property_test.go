@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// pieces are what generated texts consist of.
+// pieces are the parts of generated texts.
 var pieces = []string{
 	"a", "word ", "\n", "\r\n", "é", "e\u0301", "\U0001F600", "\U0001F468\u200D\U0001F469\u200D\U0001F467", "\U0001F44D\U0001F3FD",
 	"\u200D", "\uFFFD", "\x00", "\xff", "\xc3", "\xed\xa0\x80", "\xf0\x9f", "\"", "[output: 3 of 9, r/output]",

@@ -86,7 +86,7 @@ func (r *reference) enter(c *modelled) {
 	r.update()
 }
 
-// update starts what may run, and forgets who has no call.
+// update starts the calls that may run, and removes owners without a call.
 func (r *reference) update() {
 	for {
 		may := slices.DeleteFunc(slices.Clone(r.waiting), func(c *modelled) bool { return !r.mayRun(c) })

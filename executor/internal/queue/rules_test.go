@@ -28,7 +28,7 @@ type stage struct {
 }
 
 func newStage(t *testing.T, limits Limits) *stage {
-	// What the tests leave out is far away.
+	// Limits that a test leaves out are not reached.
 	limits.PerTenant, limits.PerTool = cmp.Or(limits.PerTenant, 100), cmp.Or(limits.PerTool, 100)
 	limits.Waiting, limits.Wait = cmp.Or(limits.Waiting, 1024), cmp.Or(limits.Wait, 30*time.Second)
 	return &stage{t: t, queue: New(limits), turns: map[string]*Place{}, errs: map[string]error{}}

@@ -50,7 +50,7 @@ func TestRandomScripts(t *testing.T) {
 	}
 }
 
-// compare checks that a line does what the reference does, and what must hold of both.
+// compare compares a sequencer with the reference, and checks the properties of both.
 func compare(t *testing.T, script []byte) *reference {
 	t.Helper()
 	most := int64(script[0]) * 64

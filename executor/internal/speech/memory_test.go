@@ -49,7 +49,7 @@ func TestMemory(t *testing.T) {
 	}), int64(parts/2*room), "the control")
 }
 
-// needs returns how many bytes of memory are held by what a function returns.
+// needs returns the bytes of memory that the result of build holds.
 func needs(build func() any) int64 {
 	before := reachable()
 	built := build()

@@ -7,7 +7,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// reference does what a line does by looking through all that waits, each time.
+// reference is a simple sequencer that searches all waiting events each time.
 type reference struct {
 	most    int64
 	waiting []waits  // in the order in which it was offered

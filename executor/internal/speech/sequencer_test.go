@@ -14,7 +14,7 @@ import (
 
 const room = 1 << 20
 
-// TestOrder: who speaks, and what passes meanwhile.
+// TestOrder: which call speaks, and which events pass meanwhile.
 func TestOrder(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
 		{"nothing", "<", "!"},
@@ -106,7 +106,7 @@ func TestCallsAreListedWithoutHidden(t *testing.T) {
 	assert.Equal(t, []tool.Planned{{CallID: "a"}, {CallID: "b", Hidden: true}, {CallID: "c"}}, calls)
 }
 
-// TestNested: a call that a call made is not heard.
+// TestNested: events of nested calls are dropped.
 func TestNested(t *testing.T) {
 	line := speech.New(room)
 	for _, kind := range []tool.EventType{tool.CallStarted, tool.CallWaiting, tool.CallOutput, tool.CallFinished} {
@@ -136,7 +136,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestOutputIsCopied: who has said something can do with it what he likes.
+// TestOutputIsCopied: a tool may change an emission after it was offered.
 func TestOutputIsCopied(t *testing.T) {
 	fraction := 0.5
 	emission := tool.Emission{Type: tool.EmitJSON, Data: json.RawMessage(`{"a":1}`), Fraction: &fraction}
