@@ -20,8 +20,7 @@ import (
 
 const modulePath = "github.com/caisson-run/caisson"
 
-// layers lists the folders in the order in which they may see each other: a package
-// imports from its own folder and from the folders named behind it, and no other.
+// layers lists for each folder the other folders of this module that its packages may import.
 var layers = map[string][]string{
 	"tool":                  {"internal/jsontext"},
 	"dialects":              {"tool", "internal/jsontext"},
@@ -79,8 +78,8 @@ var layers = map[string][]string{
 	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/check", "internal/errno", "internal/folder", "internal/interpreter", "internal/jsontext", "internal/mistake", "internal/permission", "internal/records", "internal/schema", "internal/spelling", "internal/terminal", "internal/unapplied", "internal/view"},
 }
 
-// owners says which folder alone may import a dependency outside tests. A dependency
-// that is not here may not be imported at all.
+// owners lists for each dependency the only folders that may import it outside tests. A dependency
+// that is not listed may not be imported at all.
 var owners = map[string][]string{
 	"github.com/tetratelabs/wazero":            {"runtime/internal/engine", "internal/benchmark", "internal/plugins"},
 	"github.com/extism/go-sdk":                 {"internal/benchmark", "runtime/extism"},
@@ -177,7 +176,7 @@ func layerOf(folder string) (string, bool) {
 func TestImportsPointDownwards(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.test || within(s.folder(), "internal/lint") {
-			continue // tests may look from above; what they import is built only for them
+			continue // tests may import higher layers, which are built only for them
 		}
 		layer, known := layerOf(s.folder())
 		if !assert.True(t, known, "%s is in no layer of boundaries_test.go", s.file) {
@@ -204,8 +203,8 @@ func TestExecutorDoesNotKnowTheRuntime(t *testing.T) {
 	}
 }
 
-// TestProgramsWireNothing: what a policy and tools are opened with is the root package's alone, so that
-// no program forgets a part of it.
+// TestProgramsWireNothing: only the root package connects runtime, registry and executor, so that
+// no program forgets a part.
 func TestProgramsWireNothing(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.test || !within(s.folder(), "cmd") && !within(s.folder(), "examples") {
@@ -251,14 +250,14 @@ func TestVocabularyIsStandard(t *testing.T) {
 			continue
 		}
 		for _, imported := range imports(s) {
-			assert.False(t, isThirdParty(imported), "%s imports %s; it may use the standard library alone", s.file, imported)
+			assert.False(t, isThirdParty(imported), "%s imports %s; it may use only the standard library", s.file, imported)
 		}
 	}
 }
 
 func TestPackagesAreNamedForWhatTheyDo(t *testing.T) {
 	for _, s := range sources(t) {
-		assert.NotContains(t, meaningless, s.syntax.Name.Name, "%s: a package's name says what is in it", s.file)
+		assert.NotContains(t, meaningless, s.syntax.Name.Name, "%s: a package's name describes its content", s.file)
 	}
 }
 

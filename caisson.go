@@ -49,9 +49,8 @@ type Options struct {
 	NoCache bool
 	// IndexDir is a folder in which Open remembers the manifests that it has checked, so that the next
 	// process opens hundreds of tools in a tenth of the time. Each manifest is still read, and parsed
-	// before its first call. The folder must belong to this user alone, or be protected from writing
-	// by all others but root; it may be the CacheDir. If it is empty or cannot be used, all manifests
-	// are parsed.
+	// before its first call. Only this user and root may own the folder or be able to write to it; it may be the
+	// CacheDir. If it is empty or cannot be used, all manifests are parsed.
 	IndexDir string
 	// Called names tools that will be called. Open parses their manifests, and those of the tools that they request to
 	// call, even if IndexDir has them. If it is wrong about one, Open parses all manifests.
@@ -98,7 +97,7 @@ type Host struct {
 	ledger   *ledger
 	problems []error
 	kept     []string // folders of compiled code and of the index, to which no tool may write
-	apart    apart
+	checked  checkedDirs
 }
 
 // Open reads the policy and loads the tools. It runs nothing, and reads a module only if a grant is

@@ -60,7 +60,7 @@ func greeting(t *testing.T, options caisson.Options, more tooltest.Fields) *cais
 var greet = executor.Batch{Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "greet", Arguments: "{}"}}}}
 
 // TestProblems: a broken manifest keeps out its own tool, and one whose name cannot be read also its
-// source and the later ones. What is left is loaded, and the host says what is missing.
+// source and the later ones. The remaining tools are loaded, and the host reports the missing ones.
 func TestProblems(t *testing.T) {
 	dir := tooltest.Files(t, map[string]string{
 		"one/a.tool.yaml": header + "name: a\nnonsense: 1\n", "one/b.tool.yaml": header + "name: b\n", "one/c.tool.yaml": header + "name: c\npermissions: {llm: {tokens: 1}}\n",
@@ -116,7 +116,7 @@ func TestProblems(t *testing.T) {
 	assert.Equal(t, []string{"A", in("alike/tool.yaml"), in("two/a.tool.yaml")}, []string{alike.Name, alike.Dropped.File, alike.Kept.File})
 	assert.Contains(t, log.String(), "level=ERROR msg=\"not loaded\" err=")
 
-	require.ErrorIs(t, noerr.Error(caisson.Open(t.Context(), caisson.Options{Tools: []string{in("one"), in("nowhere")}, NoCache: true})), registry.ErrSource, "which is a mistake of whoever named it")
+	require.ErrorIs(t, noerr.Error(caisson.Open(t.Context(), caisson.Options{Tools: []string{in("one"), in("nowhere")}, NoCache: true})), registry.ErrSource, "which is a mistake of the caller")
 	require.ErrorIs(t, noerr.Error(caisson.Open(t.Context(), caisson.Options{Tools: []string{in("nameless"), in("one")}, NoCache: true})), caisson.ErrTools, "no tool is left")
 }
 
@@ -172,8 +172,8 @@ func TestOpenFails(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestPoliciesTogether: what policies give adds up in their order; of what one alone can decide, the
-// first decides.
+// TestPoliciesTogether: the lists of several policies are joined in order; if only one policy can decide, the
+// first does.
 func TestPoliciesTogether(t *testing.T) {
 	dir := tooltest.Files(t, map[string]string{
 		"caisson.yaml": `schema: caisson-config/v1
@@ -288,13 +288,13 @@ func TestAttackForgedRecords(t *testing.T) {
 	assert.True(t, found)
 	assert.Equal(t, caisson.Writer{Tool: "greet", Dir: filepath.Join(dir, "p")}, writer)
 	below, found := noerr.Get2(host.WriterTo(dir, map[string]string{"project_id": "p"}))(t)
-	assert.True(t, found, "what is below a directory is in it")
+	assert.True(t, found, "a subdirectory belongs to its directory")
 	assert.Equal(t, writer, below)
 	_, found = noerr.Get2(host.WriterTo(filepath.Join(dir, "p.json"), map[string]string{"project_id": "p"}))(t)
-	assert.False(t, found, "a file beside it")
+	assert.False(t, found, "a file next to it")
 }
 
-// TestAttackForgedCode: the host runs what is in its cache, so no tool may write there: neither to the folder, nor to
+// TestAttackForgedCode: the host runs the code in its cache, so no tool may write there: neither to the folder, nor to
 // one above it or below it, nor by a link. The control is a session whose calls may not.
 func TestAttackForgedCode(t *testing.T) {
 	dir := tooltest.Files(t, map[string]string{
@@ -408,7 +408,7 @@ func TestStreamEnds(t *testing.T) {
 	require.ErrorIs(t, noerr.Error(host.Stream(t.Context(), refused, func(tool.Event) bool { return true })), caisson.ErrInvalidOptions)
 }
 
-// TestDefaultCacheThatCannotBeUsed: without a usable folder for compiled code there is no cache, and the
+// TestDefaultCacheThatCannotBeUsed: without a usable folder for compiled code, nothing is cached, and the
 // program is told once. A folder that the program named must be usable.
 func TestDefaultCacheThatCannotBeUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")

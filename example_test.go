@@ -77,7 +77,7 @@ func ExampleOpen() {
 	// call_2 false
 }
 
-// A Go function is a tool beside those in sandboxes.
+// A Go function can be a tool, in addition to those in sandboxes.
 func ExampleHost_Registry() {
 	ctx := context.Background()
 	host := opened(ctx)

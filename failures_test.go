@@ -24,7 +24,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// traceback is what Python prints about an exception that nothing catches.
+// traceback is the text that Python prints about an uncaught exception.
 const traceback = "Traceback (most recent call last):\n  File \"tool.py\", line 3, in <module>\n    raise ValueError(\"no such city; try Oslo\")\nValueError: no such city; try Oslo\n"
 
 // failures are tools that fail in the way that is usual in their language, and the reason that each gives.

@@ -548,7 +548,7 @@ var guardFaults = []guardFault{
 	{name: "an exit in a panic's value is not noticed", pkg: "native", attack: "TestAttackErrorsThatRunCode/a_panic_with_a_value_that_exits",
 		edits: append(in("native/run.go", "	defer func() { done <- r }()\n", ""), in("native/run.go", "debug.Stack()))}\n		}\n", "debug.Stack()))}\n		}\n		done <- r\n")...)},
 	{name: "the text of a function's error is read after its deadline", pkg: "native", attack: "TestAttackErrorsThatRunCode/an_error_that_blocks", hangs: true,
-		edits: in("native/run.go", "inWords(err)}", "err}")},
+		edits: in("native/run.go", "detached(err)}", "err}")},
 
 	{name: "files are read whatever their size", pkg: "internal/batches", attack: "TestAttackLargeFile",
 		edits: in("internal/folder/folder.go", "if info.Size() > limit {", "if info.Size() > limit && false {")},
@@ -762,10 +762,10 @@ var unchecked = []overlay.Edit{
 	{File: "runtime/internal/engine/store_files.go", Old: "digestOf(io.LimitReader(f, b.Bytes))", New: "digestOf(f)"},
 }
 
-// oldest ends the session of a tenant that was unused for longest, whoever's it is.
 // unmeasured compiles each module once, whatever its functions take of the stack.
 var unmeasured = in("runtime/internal/engine/frames.go", "	if !recursive && excess <= mostExcess {", "	if !recursive || excess < mostExcess {")
 
+// oldest ends the session of a tenant that was unused for longest, regardless of its token.
 var oldest = in("server/sessions/sessions.go", "of[o.token] > of[first.token] || of[o.token] == of[first.token] &&\n			k.used", "k.used")
 
 // unbound leaves callees out of what an approval covers.

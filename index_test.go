@@ -26,8 +26,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// outcome describes what opening tools leads to: the tools that answer to names, with what their
-// manifests say, and what was kept out.
+// outcome describes the result of opening tools: the tools by name, with the content of their
+// manifests, and the rejected names.
 func outcome(t *testing.T, options caisson.Options) string {
 	t.Helper()
 	options.NoCache = true
@@ -74,7 +74,7 @@ func TestIndexChangesNothing(t *testing.T) {
 	hidden := ""
 	for range testsize.Of(100, 250) {
 		if hidden != "" {
-			require.NoError(t, os.Remove(hidden)) // or nothing would be loaded any more
+			require.NoError(t, os.Remove(hidden)) // or nothing would be loaded from now on
 			hidden = ""
 		}
 		path := filepath.Join(pick(first, second), pick("a", "b", "c", "d", "e")+".tool."+pick("yaml", "yaml", "json"))
@@ -150,7 +150,7 @@ func TestAttackSwappedManifest(t *testing.T) {
 	require.NotContains(t, outcome(t, options), "first")
 }
 
-// forge replaces a text in what an index says of a manifest by another one of the same length.
+// forge replaces a text in an index's entry of a manifest by another one of the same length.
 func forge(t *testing.T, index, manifest, old, replacement string) {
 	t.Helper()
 	require.Len(t, replacement, len(old))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAttackIndexOfOthers: an index that others can write to is not read. The control is one that they
+// TestAttackIndexOfOthers: an index that other users can write to is not read. The control is one that they
 // can only read.
 func TestAttackIndexOfOthers(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -10,17 +10,17 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// KeptCall is an ended call of which [Options.StateDir] has the record.
+// KeptCall is an ended call whose record is in [Options.StateDir].
 type KeptCall struct {
 	Time   time.Time       // when it ended
 	Record json.RawMessage // the record's JSON, as it was kept
 	Whole  *tool.Result    // the result before parts of it were cut; nil if none was
 }
 
-// KeptCalls returns the newest kept calls of a tenant, newest first: most of them at most, and no more once their
-// records have over 4 MiB. It ends with ctx. All tenants share the space for records evenly: what some do not use,
-// others do.
-func (h *Host) KeptCalls(ctx context.Context, tenant string, most int) ([]KeptCall, error) {
+// KeptCalls returns the newest kept calls of a tenant, newest first: at most limit, and no more once their
+// records have over 4 MiB. It ends with ctx. All tenants share the space for records evenly: tenants that need more
+// use the space that other tenants do not need.
+func (h *Host) KeptCalls(ctx context.Context, tenant string, limit int) ([]KeptCall, error) {
 	l := h.ledger
 	if l.folder == "" {
 		return nil, nil
@@ -28,7 +28,7 @@ func (h *Host) KeptCalls(ctx context.Context, tenant string, most int) ([]KeptCa
 	l.mu.Lock()
 	known := l.tenants
 	l.mu.Unlock()
-	found, seen, err := l.folder.Of(ctx, tenant, most, known)
+	found, seen, err := l.folder.Of(ctx, tenant, limit, known)
 	if err != nil {
 		return nil, &Error{"records", ErrRecords, err}
 	}
@@ -39,7 +39,7 @@ func (h *Host) KeptCalls(ctx context.Context, tenant string, most int) ([]KeptCa
 }
 
 // KeptCall returns a tenant's call by its whole call id, and the calls that its tool made, oldest first. It fails with
-// [ErrNotKept] if there is no record of it, or it is another tenant's.
+// [ErrNotKept] if it has no record, or belongs to another tenant.
 func (h *Host) KeptCall(ctx context.Context, tenant, id string) (call KeptCall, made []KeptCall, err error) {
 	fail := func(err error) (KeptCall, []KeptCall, error) {
 		kind := ErrRecords

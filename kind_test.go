@@ -14,7 +14,7 @@ import (
 )
 
 // TestOneMoreKindOfPermission builds this repository with an additional kind of permission: to know the
-// time in a zone. It takes two new files and changes to two others: the kind's fields, and a row in each
+// time in a zone. It takes two new files and changes to two existing ones: the kind's fields, and a row in each
 // of the two tables. testdata/kind/clock_test.go tests the result.
 func TestOneMoreKindOfPermission(t *testing.T) {
 	source := func(name string) string {

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/internal/guests"
 )
 
-// TestServerOfTheREADME: what the README asks the server for, with curl, is answered as it says.
+// TestServerOfTheREADME: the README's requests with curl get the answers that it shows.
 func TestServerOfTheREADME(t *testing.T) {
 	root, err := guests.Compile(t.Context(), "wasm-tools/calculator")
 	require.NoError(t, err)

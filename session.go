@@ -16,8 +16,8 @@ import (
 // program's own. The host closes it.
 func (h *Host) Registry() *registry.Registry { return h.registry }
 
-// Catalogue returns what a settings page shows: each tool with its label and description for people,
-// whether an agent may call it, whether it is available and why not, and what it asks for and gets.
+// Catalogue returns the content of a settings page: each tool with its label and description for people,
+// whether an agent may call it, whether it is available and why not, and the permissions that it requests and gets.
 // allowed names the agent's tools; nil allows all. The definitions for the agent's model are the
 // catalogue's; see [registry.Catalogue.Definitions].
 func (h *Host) Catalogue(allowed []string) registry.Catalogue { return h.registry.Catalogue(allowed) }
@@ -26,7 +26,7 @@ func (h *Host) Catalogue(allowed []string) registry.Catalogue { return h.registr
 func (h *Host) Definitions() []tool.Definition { return h.registry.Definitions() }
 
 // NewSession returns a session for batches of this host. It fills in context values that a policy
-// fixes. The program must control who may set the others. NewSession fails with [ErrContext] if
+// fixes. The program must control who may set other values. NewSession fails with [ErrContext] if
 // options.Context sets one of those differently, with [ErrExposed] if calls of the session could
 // write to the folder of records or to the cache, and as [executor.Executor.NewSession] does.
 func (h *Host) NewSession(options executor.SessionOptions) (*executor.Session, error) {
@@ -35,7 +35,7 @@ func (h *Host) NewSession(options executor.SessionOptions) (*executor.Session, e
 		return nil, &Error{"session", ErrContext, err}
 	}
 	options.Context = values
-	if err := h.keepsApart(values); err != nil {
+	if err := h.checkKept(values); err != nil {
 		return nil, &Error{"session", ErrExposed, err}
 	}
 	h.ledger.open()
@@ -71,7 +71,7 @@ func (h *Host) contextOf(given map[string]string) (map[string]string, error) {
 func (h *Host) Load() (running, waiting int) { return h.executor.Load() }
 
 // Call runs one call of a tool and returns its record. The arguments are a JSON object. The call has a
-// session of its own, with zero options; to choose the session, or to answer what a call waits for, use
+// separate session with zero options; to choose the session, or to answer a waiting call, use
 // [Host.Execute]. Call fails with [ErrPaused] if the call needs an approval or its tool runs on the
 // client, and otherwise as Execute does. A failure of the tool is in the record.
 func (h *Host) Call(ctx context.Context, name, arguments string) (tool.Record, error) {

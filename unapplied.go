@@ -10,7 +10,7 @@ import (
 type Unapplied struct {
 	Key    string // in its policy: "grants[0].files[1]"
 	Origin string // where the entry is, as the policy gives it: "caisson.yaml:14"
-	Text   string // what has no effect, and why
+	Text   string // the entry that has no effect, and why
 	Fix    string // what to do about it
 }
 

@@ -18,9 +18,9 @@ type Writer struct {
 	Dir  string // the granted directory: the directory itself, one on the path to it, or one below it
 }
 
-// WriterTo returns a tool whose calls, with these context values, may write to what is in a host directory, or
+// WriterTo returns a tool whose calls, with these context values, may write to the contents of a host directory, or
 // change the links that lead to it, and false if there is none. The path may be that of a file. It considers all loaded
-// tools, because a called tool may call others. No tool should be able to write to what a host keeps.
+// tools, because a called tool may call others. No tool should be able to write to the host's own folders.
 func (h *Host) WriterTo(path string, values map[string]string) (Writer, bool, error) {
 	writers := h.writers(values)
 	at, err := writable(slices.Sorted(maps.Keys(writers)), path)
@@ -58,9 +58,9 @@ func (h *Host) writers(values map[string]string) map[string]string {
 	return writers
 }
 
-// keepsApart returns an error if a tool may write to the folder of records and so forge them, or to those of compiled
-// code and of the index, and so have the host run what it writes.
-func (h *Host) keepsApart(values map[string]string) error {
+// checkKept returns an error if a tool may write to the folder of records and so forge them, or to those of compiled
+// code and of the index, and so have the host run code that it writes.
+func (h *Host) checkKept(values map[string]string) error {
 	kept := h.kept
 	if dir := string(h.ledger.folder); dir != "" {
 		kept = append([]string{dir}, kept...)
@@ -70,7 +70,7 @@ func (h *Host) keepsApart(values map[string]string) error {
 	}
 	writers := h.writers(values)
 	dirs := slices.Sorted(maps.Keys(writers))
-	if h.apart.covers(dirs) {
+	if h.checked.covers(dirs) {
 		return nil
 	}
 	for _, own := range kept {
@@ -83,29 +83,29 @@ func (h *Host) keepsApart(values map[string]string) error {
 				own, writers[into], into)
 		}
 	}
-	h.apart.remember(dirs)
+	h.checked.remember(dirs)
 	return nil
 }
 
-// apart remembers for which directories keepsApart last found nothing: it makes dozens of system calls, and a program
-// may open a session for each batch. The zero value remembers none. It is safe for concurrent use.
-type apart struct {
+// checkedDirs remembers the directories for which checkKept last found nothing: it makes dozens of system calls, and a
+// program may open a session for each batch. The zero value remembers none. It is safe for concurrent use.
+type checkedDirs struct {
 	mu   sync.Mutex
 	dirs []string
 	at   time.Time
 }
 
-// apartFor is how long a finding holds, since links in the paths may change.
-const apartFor = time.Second
+// checkedFor is the time for which a finding is used. It is short, since links in the paths may change.
+const checkedFor = time.Second
 
-func (a *apart) covers(dirs []string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return time.Since(a.at) < apartFor && slices.Equal(a.dirs, dirs)
+func (c *checkedDirs) covers(dirs []string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(c.at) < checkedFor && slices.Equal(c.dirs, dirs)
 }
 
-func (a *apart) remember(dirs []string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.dirs, a.at = dirs, time.Now()
+func (c *checkedDirs) remember(dirs []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dirs, c.at = dirs, time.Now()
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// The errors of this package, for errors.Is. Others are of the operating system.
+// The errors of this package, for errors.Is. Other errors come from the operating system.
 var (
 	ErrInvalid  = errors.New("invalid agent")
 	ErrNotFound = errors.New("there is no such agent")
@@ -40,21 +40,21 @@ func (e *Error) Unwrap() error { return ErrInvalid }
 type Agent struct {
 	// Name has 1 to 64 lower-case letters, digits, _ or -.
 	Name string `json:"name"`
-	// Mode is how the agent works, in the host's own words, such as "smart-reasoning". Caisson only stores it.
+	// Mode is the agent's way of working, as the host names it, such as "smart-reasoning". Caisson only stores it.
 	Mode string `json:"agent_mode"`
 	// AllowedTools are the names of the tools that are offered to the model, and that it may call. Empty allows none.
 	AllowedTools []string `json:"allowed_tools"`
-	// MaxIterations bounds how often the host asks the model in one run. Caisson only stores it. [Store.Save] makes
-	// zero [DefaultIterations].
+	// MaxIterations bounds how often the host asks the model in one run. Caisson only stores it. [Store.Save] replaces
+	// zero by [DefaultIterations].
 	MaxIterations int `json:"max_iterations"`
 	// Reflection says whether the agent reviews its own work. Caisson only stores it.
 	Reflection bool `json:"reflection_enabled"`
 }
 
-// DefaultIterations is the MaxIterations of an agent that does not say it.
+// DefaultIterations is the MaxIterations of an agent that does not set it.
 const DefaultIterations = 10
 
-// Bounds of what an agent says. Its tools are bounded by those that there are.
+// Bounds of an agent's settings. Its tools are also bounded by the tools that exist.
 const (
 	maxMode       = 64
 	maxIterations = 10_000
@@ -117,11 +117,11 @@ func (a Agent) check(tools toolSet) (Agent, error) {
 	return a, nil
 }
 
-// shown returns a name as it is shown to people.
+// shown returns a name in the form that people see.
 func shown(name string) string { return cmp.Or(tool.Shown(name, 64), `""`) }
 
-// resolve returns the registered names of tools, each once, and the names of no tool. A name that was stored is a
-// tool's own: a tool that has it as an alias now is another one.
+// resolve returns the registered names of tools, each once, and the unknown names. A stored name was a tool's
+// registered name: a tool that has it as an alias now is another one.
 func resolve(names []string, tools toolSet, stored bool) (known, unknown []string) {
 	known, seen := []string{}, map[string]bool{}
 	for _, name := range names {
@@ -138,7 +138,7 @@ func resolve(names []string, tools toolSet, stored bool) (known, unknown []strin
 }
 
 // DefaultAllowedTools returns the registered names of the tools that a new agent gets, in their order: those that work
-// on what the host itself holds. Tools that need a setting from elsewhere, such as a search, are for each agent to
+// on the host's own data. Tools that need a setting from elsewhere, such as a search, are for each agent to
 // choose. missing are those that are not among the tools.
 func DefaultAllowedTools(tools toolSet) (allowed, missing []string) {
 	return resolve([]string{

@@ -65,7 +65,7 @@ func TestAgentsSurviveTheProcess(t *testing.T) {
 	require.ErrorIs(t, agents.In(dir).Remove("acme", "reader"), agents.ErrNotFound)
 }
 
-// TestUnknownTools: a name of no tool is refused when an agent is saved. When it is loaded, tools may have gone: they
+// TestUnknownTools: unknown tool names are refused when an agent is saved. When it is loaded, tools that no longer exist
 // are reported, and the rest stays.
 func TestUnknownTools(t *testing.T) {
 	store := agents.In(t.TempDir())
@@ -224,13 +224,13 @@ func TestKilledSaves(t *testing.T) {
 		left[agent.Mode]++
 		found, err := agents.In(dir).Names("acme")
 		require.NoError(t, err)
-		require.Equal(t, []string{"busy"}, found, "a draft is no agent")
+		require.Equal(t, []string{"busy"}, found, "a draft is not an agent")
 	}
 	assert.Len(t, left, 2, "each was there in some round: %v", left)
 	assert.NotEmpty(t, drafts(), "some were killed while they wrote")
 }
 
-// TestFilesThatAreNoAgents: what is in place of an agent's file is reported as damage, and is replaced.
+// TestFilesThatAreNoAgents: other content in the place of an agent's file is reported as damage, and can be replaced.
 func TestFilesThatAreNoAgents(t *testing.T) {
 	store, tools := agents.In(t.TempDir()), toolsNamed(t, "fetch_page")
 	require.NoError(t, store.Save("", agents.Agent{Name: "a", AllowedTools: []string{"fetch_page"}}, tools))
@@ -266,8 +266,8 @@ func TestDefaultAllowedTools(t *testing.T) {
 	assert.False(t, slices.Contains(allowed, "web_search"), "it needs a setting from elsewhere")
 }
 
-// FuzzLoad: whatever a file holds, what is loaded from it is an agent of that tenant and name, with tools that there
-// are.
+// FuzzLoad: whatever a file holds, an agent that is loaded from it has that tenant and name, and only tools that
+// exist.
 func FuzzLoad(f *testing.F) {
 	tools := toolsNamed(f, "fetch_page")
 	dir := f.TempDir()

@@ -27,7 +27,7 @@ type Store struct{ path string }
 // to this user, and no tool may write to it, or it could choose its own agent's tools.
 func In(path string) Store { return Store{path} }
 
-// schema is the version of the file format, and maxFile the most bytes of a file.
+// schema is the version of the file format, and maxFile the maximum size of a file in bytes.
 const (
 	schema  = "caisson-agent/v1"
 	maxFile = 2 << 20
@@ -65,7 +65,7 @@ func (s Store) Save(tenant string, agent Agent, tools toolSet) error {
 	return folder.Write(root, fileOf(agent.Name), content)
 }
 
-// Load returns an agent, and the names in it of tools that there are no longer, which its AllowedTools do not have. The
+// Load returns an agent, and the names in it of tools that no longer exist, which it leaves out of AllowedTools. The
 // error wraps [ErrNotFound] or [ErrDamaged].
 func (s Store) Load(tenant, name string, tools toolSet) (agent Agent, unknown []string, err error) {
 	if !agentName.MatchString(name) {
@@ -92,7 +92,7 @@ func load(root *os.Root, tenant, name string, tools toolSet) (agent Agent, unkno
 	var found stored
 	err = decoder.Decode(&found)
 	if err == nil && len(bytes.TrimSpace(content[decoder.InputOffset():])) > 0 {
-		err = errors.New("there is something behind it")
+		err = errors.New("data follows the JSON value")
 	}
 	if err != nil {
 		return Agent{}, nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)

@@ -16,16 +16,16 @@ import (
 type admission struct {
 	queue     *queue.Queue
 	breakers  *breaker.Breakers[circuit] // nil: off
-	perTool   *rates.Limiter[circuit]    // nil: unlimited; likewise the others
+	perTool   *rates.Limiter[circuit]    // nil: unlimited, like the next two
 	perTenant *rates.Limiter[string]
 	all       *rates.Limiter[struct{}]
 	wait      time.Duration // the longest for a rate, while holding a slot
 }
 
-// longestPause is how long a call keeps its slot while it waits for a rate.
+// longestPause is the maximum time for which a call keeps its slot while it waits for a rate.
 const longestPause = time.Second
 
-// circuit is one tool as one tenant calls it, with a circuit breaker and a rate of its own.
+// circuit identifies one tool as called by one tenant. Each has a separate circuit breaker and rate.
 type circuit struct {
 	tenant string
 	tool   tool.Registration
@@ -50,7 +50,7 @@ func limiter[K comparable](of string, rate Rate) *rates.Limiter[K] {
 	return rates.New[K](rates.Limit{Of: of, PerSecond: float64(rate.Calls) / rate.Per.Seconds(), Burst: rate.Calls})
 }
 
-// admitted is a call that may run. It must leave.
+// admitted is a call that may run. The caller must call leave.
 type admitted struct {
 	attempt breaker.Attempt[circuit]             // zero if breakers are off
 	place   *queue.Place                         // nil for a nested call

@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// admit lets a call run, or completes its record: there is no time for it, its result is known, or it finds no slot.
-// A call that was admitted must leave.
+// admit admits a call, or completes its record: its time is up, its result is known, it finds no slot, or it is no
+// longer allowed or approved. The caller must call leave for an admitted call.
 func (b *batch) admit(ctx context.Context, c *call) (in admitted, ok bool) {
 	err := ended(ctx)
 	switch {
@@ -37,7 +37,7 @@ func (b *batch) admit(ctx context.Context, c *call) (in admitted, ok bool) {
 		c.record.Usage.Queue = c.queued
 		return admitted{}, false
 	case !c.isAllowed(ctx):
-		c.unkept.Store(true)
+		c.uncacheable.Store(true)
 		c.record.Usage.Queue = c.queued
 		b.leave(ctx, c, in)
 		return admitted{}, false
@@ -72,7 +72,7 @@ func (b *batch) enter(ctx context.Context, c *call) (in admitted, known answered
 	return in, known, from, err
 }
 
-// leave gives back the slot of an admitted call, and shares its result if that may be cached.
+// leave releases the slot of an admitted call, and shares its result if that may be cached.
 func (b *batch) leave(ctx context.Context, c *call, in admitted) {
 	outcome := breaker.Unknown
 	if c.phase != phaseRefused {
@@ -83,14 +83,14 @@ func (b *batch) leave(ctx context.Context, c *call, in admitted) {
 	}
 	switch {
 	case in.flight == nil:
-	case c.record.Result.Success && !c.unkept.Load():
+	case c.record.Result.Success && !c.uncacheable.Load():
 		in.flight.Land(answered{source: c.record.CallID, result: output.Clone(c.record.Result)}, true)
 	default:
 		in.flight.Land(answered{}, false)
 	}
 }
 
-// outcomeOf returns what the end of a call means for its circuit.
+// outcomeOf returns the outcome that the circuit breaker counts for a call that ended with this kind.
 func outcomeOf(ctx context.Context, kind tool.Kind) breaker.Outcome {
 	switch kind {
 	case tool.Trap, tool.Internal:

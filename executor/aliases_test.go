@@ -85,7 +85,7 @@ func TestParameterAliases(t *testing.T) {
 	}
 
 	record := run(newExecutor(t, executor.Options{NoRepair: true}, newFake(t, "search", renamed, echo)), `{"q":"x","count":7}`)
-	assert.Equal(t, `{"query":"x","limit":7,"project_id":"p"}`, record.Result.Output, "an alias is no mistake that is repaired")
+	assert.Equal(t, `{"query":"x","limit":7,"project_id":"p"}`, record.Result.Output, "an alias is not a mistake that is repaired")
 }
 
 // TestParameterAliasIsTheSameCall: the answer is that of the call under the parameter's own name.

@@ -9,10 +9,10 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// allowedFor is how long an answer of [SessionOptions.AllowedNow] holds for the calls of a batch.
+// allowedFor is the time for which an answer of [SessionOptions.AllowedNow] applies to the calls of a batch.
 const allowedFor = time.Second
 
-// allowed is which tools the agent of a batch may call.
+// allowed tracks which tools a batch's agent may call.
 type allowed struct {
 	session *Session
 	began   allowedTools // when the batch began or resumed
@@ -27,7 +27,7 @@ type allowedTools map[string]bool
 
 func (a allowedTools) allows(name string) bool { return a == nil || a[name] }
 
-// allowedNow returns what the session's agent may call now.
+// allowedNow returns the tools that the session's agent may call now.
 func (s *Session) allowedNow(ctx context.Context) (allowedTools, error) {
 	names := s.names
 	if s.ask != nil {
@@ -59,7 +59,7 @@ func (s *Session) allowedNow(ctx context.Context) (allowedTools, error) {
 	return tools, nil
 }
 
-// newAllowed asks what a session's agent may call in a batch that begins.
+// newAllowed asks which tools a session's agent may call in a batch that begins.
 func newAllowed(ctx context.Context, s *Session) (*allowed, error) {
 	asked := time.Now()
 	tools, err := s.allowedNow(ctx)

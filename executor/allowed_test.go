@@ -17,8 +17,8 @@ import (
 )
 
 // TestAttackToolTakenFromARunningBatch: a call that waits for its turn does not start if its tool was taken from the
-// agent a second before, or if that is not known any more. A call that another tool makes does not, either. As the
-// control, tools that are not taken run.
+// agent a second before, or if AllowedNow fails. Neither does a call that another tool makes. As the control, tools
+// that are not taken run.
 func TestAttackToolTakenFromARunningBatch(t *testing.T) {
 	unknown := errors.New("the disk has gone")
 	for name, test := range map[string]struct {
@@ -74,8 +74,8 @@ func TestAttackToolTakenFromARunningBatch(t *testing.T) {
 	}
 }
 
-// TestAllowedNow: it is asked once for a batch that takes less than a second, and a batch whose session cannot say
-// what is allowed is refused with the reason.
+// TestAllowedNow: AllowedNow is called once for a batch that takes less than a second. If it fails, the batch is refused
+// with the reason.
 func TestAllowedNow(t *testing.T) {
 	asked, failure := 0, error(nil)
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) { return succeed(""), nil }))
@@ -101,7 +101,7 @@ func TestAttackAllowedNow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var asked atomic.Int64 // a question that nobody waits for any more goes on beside the next
+				var asked atomic.Int64 // an abandoned question may still run when the next one is asked
 				slow := newFake(t, "slow", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 					time.Sleep(time.Second)
 					return succeed(""), nil

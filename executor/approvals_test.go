@@ -75,7 +75,7 @@ func TestApprovalScopes(t *testing.T) {
 		give(`{"path":"c"}`, tool.ApproveOnce, 0)
 		assert.Len(t, session.Approvals(), 2)
 		for _, kept := range session.Approvals() {
-			assert.Empty(t, kept.Reason, "nobody reads it again, and a session keeps a thousand")
+			assert.Empty(t, kept.Reason, "it is not read again, and a session keeps a thousand approvals")
 		}
 		var list []tool.Approval
 		text := jsonOf(t, session.Approvals())
@@ -132,8 +132,8 @@ func TestSessionApprovalsAreChecked(t *testing.T) {
 	assert.Equal(t, many[500:], held, "the oldest go")
 }
 
-// TestApprovedBeforeItsTurn: what was approved of a call that comes later need not be approved again
-// in the same session. In another, whose state could be anybody's, it must be.
+// TestApprovedBeforeItsTurn: a call that was approved before it could run need not be approved again in the same
+// session. In another session it must be, since the state could be forged.
 func TestApprovedBeforeItsTurn(t *testing.T) {
 	for _, same := range []bool{true, false} {
 		var ran []string
@@ -238,7 +238,7 @@ func TestBrokenGuards(t *testing.T) {
 	}
 }
 
-// explained is a tool that says what it may do.
+// explained is a tool that reports its permissions.
 type explained struct {
 	*fake
 	decisions func() []tool.Decision
@@ -246,7 +246,7 @@ type explained struct {
 
 func (e explained) Decisions() []tool.Decision { return e.decisions() }
 
-// TestActionShowsPermissions: whoever approves sees what the tool may do.
+// TestActionShowsPermissions: an approver sees the tool's permissions.
 func TestActionShowsPermissions(t *testing.T) {
 	want := []tool.Decision{{Permission: "files", Requested: "/data (read-write)", Effective: "/data (read-write)"}}
 	e := newExecutor(t, executor.Options{}, explained{newFake(t, "erase", destructive, echo), func() []tool.Decision { return want }},

@@ -65,7 +65,7 @@ func (c *call) parseObject(text string) (tool.Arguments, error) {
 	return arguments, nil
 }
 
-// rename gives arguments that are written under an alias the names of their parameters. It is no repair: the manifest
+// rename replaces aliases of parameters by the parameters' names. This is not a repair: the manifest
 // declares these names, for programs as well.
 func (c *call) rename(ctx context.Context, own tool.Arguments) (tool.Arguments, error) {
 	arguments, changes, err := repair.Rename(ctx, own, c.entry.Manifest.ParameterAliases)
@@ -124,7 +124,7 @@ func (c *call) contextValues(arguments tool.Arguments) ([]contextValue, bool) {
 	return values, true
 }
 
-// maxDenials is of how many spellings of the host's parameters a receipt is written.
+// maxDenials bounds the denials for arguments of a model that name the host's parameters.
 const maxDenials = 16
 
 // passesFor reports whether a decoder that matches keys without regard to case may take
@@ -143,7 +143,7 @@ func passesFor(written, name string) bool {
 	return false
 }
 
-// withContext adds the host's values to what the model wrote.
+// withContext adds the host's values to the model's arguments.
 func withContext(own tool.Arguments, values []contextValue) tool.Arguments {
 	for _, v := range values {
 		own = own.With(v.name, v.text)
@@ -151,9 +151,9 @@ func withContext(own tool.Arguments, values []contextValue) tool.Arguments {
 	return own
 }
 
-// repair checks what the model wrote, together with the host's values, and repairs it where it does not fit. The
-// result holds the model's part, and why that does not fit if it does not. The integers are those of the complete
-// arguments, if they fit.
+// repair checks the model's arguments together with the host's values, and repairs the model's where they do not fit.
+// The result holds the model's arguments, and the reason if they still do not fit. The integers are those of the
+// complete arguments, if they fit.
 func (c *call) repair(
 	ctx context.Context, own tool.Arguments, values []contextValue,
 ) (result repair.Result, integers schema.Integers, err error) {
@@ -204,7 +204,7 @@ func (c *call) repairer(ctx context.Context) (*repair.Repairer, error) {
 	return repairer, nil
 }
 
-// logRepairs logs how much was repaired and by which rules. The values are only in the record.
+// logRepairs logs the number of repairs and their rules. The values are only in the record.
 func (c *call) logRepairs(ctx context.Context) {
 	log := c.batch.executor.log
 	if len(c.record.Repairs) == 0 || !log.Enabled(ctx, slog.LevelInfo) {
@@ -220,8 +220,8 @@ func (c *call) logRepairs(ctx context.Context) {
 		len(c.record.Repairs), "rules", rules)
 }
 
-// inDigits returns arguments that fit the schema with their integers in digits. All that follows sees them
-// like this: approvals, caches and the tool. It is no repair, since the values are the same.
+// inDigits returns arguments that fit the schema with their integers in digits. Approvals, caches and the tool see
+// them in this form. This is not a repair, since the values are the same.
 func inDigits(arguments tool.Arguments, integers schema.Integers) (tool.Arguments, error) {
 	plain, err := integers.InDigits()
 	if err != nil || plain == nil {
@@ -230,16 +230,16 @@ func inDigits(arguments tool.Arguments, integers schema.Integers) (tool.Argument
 	return tool.ParseArguments(string(plain)) // they may have become too long
 }
 
-// refuseMisfit says why the complete arguments, the model's and the host's, do not fit the
-// schema. own is the model's part, repaired, and misfit what is wrong with the complete ones.
+// refuseMisfit refuses a call because the complete arguments, the model's and the host's, do not fit the schema. own
+// are the model's arguments after repair; misfit is the error for the complete ones.
 func (c *call) refuseMisfit(ctx context.Context, own tool.Arguments, misfit error) error {
 	m := c.entry.Manifest
 	if len(m.Context) == 0 {
 		c.refuse(tool.InvalidArguments, misfit.Error())
 		return nil
 	}
-	// The model knows nothing of the host's parameters and must not learn of them from
-	// a message, so it is told what is wrong in the terms of the schema that it was shown.
+	// The model knows nothing of the host's parameters and must not learn of them from a message, so the message is
+	// the error for the schema that the model was shown.
 	shown, err := c.batch.executor.shown.of(ctx, m,
 		func() (*schema.Schema, error) { return schema.Compile(m.ModelParameters) })
 	if c.isTooLate(ctx) {

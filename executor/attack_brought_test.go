@@ -51,7 +51,7 @@ func TestAttackPatternsOfBroughtTools(t *testing.T) {
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64*mebibyte))
 }
 
-// TestAttackKeptSchemas: a batch that runs keeps nothing of what it compiled to plan its calls, which are megabytes.
+// TestAttackKeptSchemas: a running batch does not keep the schemas that it compiled to plan its calls, which are megabytes.
 func TestAttackKeptSchemas(t *testing.T) {
 	const batches = 4
 	running := make(chan struct{})

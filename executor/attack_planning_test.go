@@ -17,11 +17,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// promisedOver is how long after its deadline a call may end.
+// promisedOver is the maximum time after its deadline at which a call may end.
 const promisedOver = 100 * time.Millisecond
 
-// TestAttackArgumentsThatTakeLongToCheck: tools that call others with arguments that take far longer to
-// check than they have time are not late for it, whether the arguments fit or not.
+// TestAttackArgumentsThatTakeLongToCheck: a tool that makes nested calls whose arguments take far longer to check
+// than its timeout still ends in time, whether the arguments fit or not.
 func TestAttackArgumentsThatTakeLongToCheck(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	parameters := func(pattern string, more fields) fields {

@@ -29,11 +29,11 @@ type Batch struct {
 	Files []tool.File
 	// Trace is the request's W3C traceparent, which tools may propagate; empty for none.
 	Trace string
-	// Requests is what the caller's request says to each tool, by name or alias. A tool reads its own,
-	// and no other's. Names of no tool are ignored. Each may hold [tool.MaxArgumentsBytes].
+	// Requests holds the part of the caller's request for each tool, by name or alias. A tool reads only its own
+	// part. Unknown names are ignored. Each part may hold [tool.MaxArgumentsBytes].
 	Requests map[string]tool.Request
 	// Client are tools that the caller's request brings. The client runs them, like those with such a manifest, and the
-	// session need not allow them. A name that the resolver has stands for the resolver's tool. No tool can call them.
+	// session need not allow them. A name that the resolver knows means the resolver's tool. No tool can call them.
 	// There may be 128, with 256 KiB of schemas together, and patterns as large as those of one schema may be. Their
 	// calls share the work of two of the longest checks of arguments; those that it does not suffice for are refused.
 	Client []tool.Definition
@@ -51,13 +51,13 @@ type Report struct {
 	Records []tool.Record
 	Totals  tool.Totals
 	Status  Status
-	// Pending lists what a paused batch waits for, in the order of the calls. It is [] if the batch
+	// Pending lists the actions that a paused batch waits for, in the order of the calls. It is [] if the batch
 	// is Completed.
 	Pending []tool.Action
 	// State resumes a paused batch. It is nil if the batch is Completed.
 	State *State
-	// Final lists the call ids of successful calls whose output may be shown to the user as it is
-	// (behavior.final). It is [] if there are none.
+	// Final lists the call ids of successful calls whose output may be shown to the user unchanged (behavior.final).
+	// It is [] if there are none.
 	Final []string
 }
 
@@ -127,7 +127,7 @@ func (e *Executor) begin(ctx context.Context, requested Batch, calls int) (conte
 	return ctx, b, nil
 }
 
-// newBatch checks what a batch is requested with. The session counts the batch until it ends.
+// newBatch checks a requested batch and creates it. The session counts the batch until it ends.
 func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	if err := cmp.Or(fill("Timeout", &requested.Timeout, 0),
 		fill("Parallel", &requested.Parallel, e.options.Parallel)); err != nil {
@@ -158,21 +158,21 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	}, nil
 }
 
-// newPlanning returns the queue for planning that takes long. A tenant has at most half of the places, so that its
-// planning delays that of others little, however much of it there is.
+// newPlanning returns the queue for planning that takes long. A tenant has at most half of the places, so that no
+// amount of its planning delays other tenants much.
 func newPlanning() *queue.Queue {
 	places := goruntime.GOMAXPROCS(0)
 	own := max(1, places/2)
 	return queue.New(queue.Limits{Running: places, PerTenant: own, PerTool: own, Waiting: math.MaxInt, Wait: maxPer})
 }
 
-// takeTurn waits until the batch may plan something that takes long. The error is that of ctx, since any number of
-// batches may wait, for as long as they like.
+// takeTurn waits until the batch may plan something that takes long. Its only error is that of ctx: neither the number
+// of waiting batches nor their wait is bounded.
 func (b *batch) takeTurn(ctx context.Context) (*queue.Place, error) {
 	return b.executor.planning.Enter(ctx, queue.Call{Tenant: b.session.tenant, Session: b.session.key})
 }
 
-// runCalls runs the calls until they have ended or the batch pauses. Calls that have ended already stay as they are.
+// runCalls runs the calls until they have ended or the batch pauses. It does not change calls that have ended already.
 func (b *batch) runCalls(ctx context.Context, began tool.EventType, calls []*call) Report {
 	b.session.enter(calls...)
 	b.reportStart(began, calls)

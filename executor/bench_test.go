@@ -45,7 +45,7 @@ func benchmarkBatch(b *testing.B, e *executor.Executor, batch executor.Batch) {
 	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/float64(len(batch.Calls)), "p50-ns/call")
 }
 
-// newInstant returns an executor of tools that answer at once, and take what payload returns.
+// newInstant returns an executor of tools that answer at once, and take the arguments from payload.
 func newInstant(t testing.TB) *executor.Executor {
 	t.Helper()
 	parameters := fields{
@@ -58,8 +58,8 @@ func newInstant(t testing.TB) *executor.Executor {
 		newFake(t, "known", as(fields{"read_only": true}), instant))
 }
 
-// TestCallAllocatesLittle: what nobody looks at, such as a log that is off and a note about a result that is not
-// cut, is not made.
+// TestCallAllocatesLittle: unused values are not made, such as entries of a log that is off and a note about a result
+// that is not cut.
 func TestCallAllocatesLittle(t *testing.T) {
 	e := newInstant(t)
 	for _, name := range []string{"one", "beside", "known"} {
@@ -73,7 +73,7 @@ func TestCallAllocatesLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkExecute measures what stands around a call: the executor, the registry and the
+// BenchmarkExecute measures the overhead of a call: the executor, the registry and the
 // check of the arguments against the schema.
 func BenchmarkExecute(b *testing.B) {
 	e := newInstant(b)
@@ -92,8 +92,8 @@ func BenchmarkExecute(b *testing.B) {
 	}
 }
 
-// BenchmarkFirst measures read-only calls that nobody has asked before: what it takes to look
-// for an answer and to keep one comes on top.
+// BenchmarkFirst measures read-only calls without a cached result: they also look for an answer in the cache and put
+// one there.
 func BenchmarkFirst(b *testing.B) {
 	e := newExecutor(b, executor.Options{Rates: unlimited}, newFake(b, "one", readOnly, instant))
 	session := newSession(b, e, executor.SessionOptions{})

@@ -86,7 +86,7 @@ func TestWrongBroughtTools(t *testing.T) {
 	for i := range many {
 		many[i].Name = fmt.Sprintf("tool_%d", i)
 	}
-	// Each property is a schema of its own, which takes about a kilobyte: 128 such tools took 27 MB and a second.
+	// Each property is a separate schema, which takes about a kilobyte: 128 such tools took 27 MB and a second.
 	schemas := json.RawMessage(`{"type":"object","properties":{` + strings.TrimSuffix(strings.Repeat(`"a":{},`, 5000), ",") + `}}`)
 	for want, definitions := range map[string][]tool.Definition{
 		"two tools of Client have the name a":         {{Name: "a"}, {Name: "a"}},

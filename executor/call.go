@@ -24,7 +24,7 @@ type batch struct {
 	allowed  *allowed
 	parallel int
 	share    int // bytes of each result that go to the model
-	details  int // bytes of what else each record has
+	details  int // bytes of each record's log, denials and host calls
 	files    []tool.File
 	trace    string
 	requests map[string]request        // by registered name
@@ -49,18 +49,18 @@ type call struct {
 	batch  *batch
 	record tool.Record
 	phase  phase
-	// tool is the registered name, or the requested one if there is no such tool.
+	// tool is the registered name, or the requested one if the tool is unknown.
 	tool       string
-	entry      registry.Entry // the zero value if there is no such tool
+	entry      registry.Entry // the zero value if the tool is unknown
 	brought    bool           // the tool is one that the caller has brought
 	asked      bool           // plan was called
 	invocation tool.Invocation
 	readOnly   bool
-	final      bool  // it succeeded, and its output may be shown to the user as it is
+	final      bool  // it succeeded, and its output may be shown to the user unchanged
 	wait       *need // nil if it needs nothing from outside
 	cause      error // for the operator; may be nil
 	began      time.Time
-	// question is what the call asks the cache; nil if it is run in any case.
+	// question is the call's question to the cache; nil if the call always runs.
 	question *answers.Question[resultKey]
 	source   *call // the identical call of the batch whose result this one shares; may be nil
 
@@ -68,8 +68,9 @@ type call struct {
 	parent    *call // the call that made this one; nil if a model did
 	depth     int
 	made      *atomic.Int64 // calls below the outermost caller
-	// unkept is set if a nested call failed for a transient reason: the result is not cached then.
-	unkept atomic.Bool
+	// uncacheable is set if the result must not be cached, for example after a nested call that failed for a transient
+	// reason.
+	uncacheable atomic.Bool
 
 	mu        sync.Mutex
 	cancelled bool
@@ -77,7 +78,7 @@ type call struct {
 
 	nested nestedCalls
 	answer chan returned[tool.Outcome] // from the tool, or from Abandon; nil until the tool is invoked
-	queued time.Duration               // before it was let in
+	queued time.Duration               // before it was admitted
 	// whole is the record's result before parts of it were cut. It is freed when no duplicate needs it.
 	whole tool.Result
 }
@@ -95,7 +96,7 @@ const (
 	phaseEnded                  // its record is complete and reported
 )
 
-// need is what a call needs from outside. One goroutine at a time uses it, as with the phase.
+// need is the output or approval that a call needs. One goroutine at a time uses it, as with the phase.
 type need struct {
 	action   tool.Action
 	answer   *tool.Result // the client's, once it is submitted

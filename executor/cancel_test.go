@@ -23,7 +23,7 @@ func hang(ctx context.Context, _ tool.Invocation) (tool.Outcome, error) {
 	return tool.Outcome{}, ctx.Err()
 }
 
-// background runs a batch and returns what waits for its records.
+// background runs a batch and returns a function that waits for its records.
 func background(t *testing.T, e *executor.Executor, batch executor.Batch) (records func() []tool.Record) {
 	t.Helper()
 	var all []tool.Record
@@ -67,12 +67,12 @@ func TestCancelRunningCall(t *testing.T) {
 			assert.True(t, got[0].Result.Success)
 			assert.True(t, got[2].Result.Success, "no other call is touched")
 			assert.False(t, session.Cancel(id), "it has ended")
-			assert.False(t, session.Cancel("nobody"))
+			assert.False(t, session.Cancel("missing"))
 		})
 	}
 }
 
-// TestCancelWaitingCall: a call that waits, for a barrier, its turn, or another's answer, is
+// TestCancelWaitingCall: a call that waits for a barrier, its turn or another call's answer is
 // not started.
 func TestCancelWaitingCall(t *testing.T) {
 	read, write := newCall("1", "read", ""), newCall("1", "write", "")
@@ -128,7 +128,7 @@ func TestCancelWaitingCall(t *testing.T) {
 			assert.Zero(t, time.Since(start))
 			assert.Equal(t, tool.Cancelled, got.Result.Kind)
 			assert.True(t, got.Skipped)
-			assert.True(t, first()[0].Result.Success, "whoever asked first has the answer")
+			assert.True(t, first()[0].Result.Success, "the first caller has the answer")
 		})
 	})
 }
@@ -165,14 +165,14 @@ func TestCancelLeader(t *testing.T) {
 	})
 }
 
-// TestBatchTimeout: what runs when the time is up is stopped, what waits is not started, and
-// what is already known is kept.
+// TestBatchTimeout: when the time is up, running calls are stopped, waiting calls are not started, and
+// completed records are kept.
 func TestBatchTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newExecutor(t, executor.Options{}, newFake(t, "hang", nil, hang), newFake(t, "echo", nil, echo))
 		start := time.Now()
 		records := executeAll(t, e, executor.Batch{Timeout: time.Second, Calls: []tool.Call{
-			newCall("1", "echo", ""), newCall("2", "hang", ""), newCall("3", "echo", ""), newCall("4", "nobody", ""),
+			newCall("1", "echo", ""), newCall("2", "hang", ""), newCall("3", "echo", ""), newCall("4", "missing", ""),
 		}})
 		assert.Equal(t, time.Second, time.Since(start))
 		assert.True(t, records[0].Result.Success)
@@ -228,7 +228,7 @@ func TestCancelFromEverywhere(t *testing.T) {
 	assert.Len(t, kept.all(), 800)
 }
 
-// runaway is a tool that gives its calls up and goes on until the test ends.
+// runaway is a tool that abandons its calls and runs until the test ends.
 type runaway struct {
 	ended chan struct{}  // closed by the test
 	host  chan tool.Host // of the call
@@ -256,7 +256,7 @@ func (r *runaway) run(_ context.Context, invocation tool.Invocation) (tool.Outco
 	return succeed("too late"), nil
 }
 
-// TestCallThatIsAbandoned: the batch does not wait for a tool that cannot be stopped, and goes on.
+// TestCallThatIsAbandoned: the batch continues without waiting for a tool that cannot be stopped.
 func TestCallThatIsAbandoned(t *testing.T) {
 	for name, behavior := range map[string]fields{"a barrier": nil, "read-only": readOnly} {
 		t.Run(name, func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestCallThatIsAbandoned(t *testing.T) {
 	}
 }
 
-// TestAbandonAfterTheEnd: what comes too late changes nothing, and holds nobody up.
+// TestAbandonAfterTheEnd: Abandon after the end of the call changes nothing and does not block.
 func TestAbandonAfterTheEnd(t *testing.T) {
 	var host tool.Host
 	e := newExecutor(t, executor.Options{}, newFake(t, "keep", nil, func(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {

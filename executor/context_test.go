@@ -54,8 +54,8 @@ func TestForgedContextValues(t *testing.T) {
 		}
 	})
 
-	// The control shows what a tool in Go would read if the host only added its value:
-	// the forged key wins wherever it stands after the host's.
+	// The control shows which value a tool in Go would read if the host only added its value:
+	// the forged key wins at any position after the host's.
 	t.Run("control: encoding/json takes the forged value", func(t *testing.T) {
 		for _, arguments := range []string{
 			`{"project_id":"mine","Project_ID":"evil"}`,
@@ -201,7 +201,7 @@ func FuzzArguments(f *testing.F) {
 			ProjectID string `json:"project_id"`
 		}
 		if err := json.Unmarshal([]byte(record.Result.Output), &naive); err != nil {
-			t.Fatalf("the tool got what is not JSON: %v", err)
+			t.Fatalf("the tool got invalid JSON: %v", err)
 		}
 		if naive.ProjectID != "mine" {
 			t.Fatalf("forged: %q", naive.ProjectID)

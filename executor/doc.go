@@ -14,7 +14,7 @@
 // # Repair
 //
 // Models write "5" for 5, one value for a list of one, or their arguments inside
-// {"arguments": …}. If the schema leaves no doubt about what was meant, the arguments are
+// {"arguments": …}. If the schema leaves no doubt about the intended value, the arguments are
 // corrected, and absent members get their defaults. Arguments that fit are not changed otherwise, and
 // context values never are. [tool.Record.Repairs] lists each change, in an order in which they can be
 // applied to what the model wrote; absent values are null there. [Options.NoRepair] switches repair off.
@@ -38,7 +38,7 @@
 //
 // Calls of tools that the client runs (execution: client, or Batch.Client) need an output, and calls of tools that ask
 // for it (see [registry.Tool]; otherwise, destructive tools) need an approval. A call that fails a check is refused
-// without asking anybody. When no other call can run, the batch pauses with [RequiresAction] and a [State], and
+// without asking for either. When no other call can run, the batch pauses with [RequiresAction] and a [State], and
 // [Executor.Resume] resumes it, in any process:
 //
 //	report, err := e.Execute(ctx, executor.Batch{Session: session, Calls: calls})
@@ -56,14 +56,13 @@
 //
 // A state grants nothing. What a batch may do comes from the session that resumes it, which must have the
 // same tenant and the same context values, and calls that have not run are checked again. An approval
-// is bound to a fingerprint of what was approved: the call's id and the calls before it, what the tool can
-// do and the tools that it may call, the complete arguments, the context values, files and the caller's
-// requests, the tenant and the user. The fingerprint is computed again before the call runs; if it
-// differs, the call must be approved again. Take the
-// fingerprint from where the call was shown, and not from a state that was stored since, which somebody
-// may have changed. Approvals hold for a call, for the session or for a time ([Session.Approvals]). An
-// approval for a call that cannot run yet is kept with the session and not in the state: a program
-// that resumes in another session passes it in [SessionOptions], or is asked again. Nested calls cannot
+// is bound to a fingerprint that covers the call's id and the calls before it, the identities of the tool and of the
+// tools that it may call ([registry.Entry.Identity]), the complete arguments, the context values, files and the
+// caller's requests, the tenant and the user. The fingerprint is computed again before the call runs; if it
+// differs, the call must be approved again. Take the fingerprint from where the call was shown, and not from a state
+// that was stored since, because that may have been changed. Approvals apply to a call, to the session or for a time
+// ([Session.Approvals]). An approval for a call that cannot run yet is kept with the session and not in the state: a
+// program that resumes in another session passes it in [SessionOptions], or is asked again. Nested calls cannot
 // wait: they run on an approval that the session has, or are denied.
 //
 // # Cache
@@ -76,7 +75,7 @@
 //
 // A call of a tool that is not read-only may invalidate the cache: as it starts, and again
 // as it ends, the tenant's cached results are dropped, and, if the tool may write to files, the
-// results of all tools that see files. What is being looked up meanwhile is not cached either.
+// results of all tools that see files. Results of calls that run meanwhile are not cached either.
 //
 // The record shows this: Cached for a cache hit; Skipped for a duplicate in the batch, which also shares
 // failures, unless they say nothing about the tool; Source for the call that ran. [Reuse] bounds the
@@ -84,7 +83,7 @@
 //
 // # Nested calls
 //
-// A tool may call others through [tool.Invocation.Host]. Such a call has a record of its own,
+// A tool may call other tools through [tool.Invocation.Host]. Such a call has a separate record,
 // with its caller in Parent, which goes to the [Recorder] and to subscribers but not into the
 // report. It runs in its caller's slot, with its caller's deadline, context
 // values and allowed tools, and its own tool's permissions. A read-only tool may only

@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestDuplicatesRunOnce: of calls in one batch that ask the same, one is run and the others
-// have its result, each in a record of its own.
+// TestDuplicatesRunOnce: of identical calls in one batch, one is run and the rest have its result, each in a
+// separate record.
 func TestDuplicatesRunOnce(t *testing.T) {
 	var count counted
 	var kept ledger
@@ -64,8 +64,8 @@ func TestSessionReusesEarlierResults(t *testing.T) {
 	assert.False(t, other.Cached)
 }
 
-// TestDuplicatesOfFailure: duplicates hear what the one that was run failed of, but not of
-// what was only its own misfortune.
+// TestDuplicatesOfFailure: duplicates share the failure of the call that was run, unless its reason concerns only
+// that call.
 func TestDuplicatesOfFailure(t *testing.T) {
 	returns := func(outcome tool.Outcome, err error) func() (tool.Outcome, error) {
 		return func() (tool.Outcome, error) { return outcome, err }
@@ -112,7 +112,7 @@ func TestDuplicatesOfFailure(t *testing.T) {
 	}
 }
 
-// TestDuplicatesShareNothing: whoever changes a result has changed no other.
+// TestDuplicatesShareNothing: changing one result does not change another.
 func TestDuplicatesShareNothing(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "one", readOnly, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 		return tool.Outcome{Result: tool.Result{
@@ -135,7 +135,7 @@ func TestDuplicatesShareNothing(t *testing.T) {
 	assert.Equal(t, want, ask(t, e, session, "one", "").Result)
 }
 
-// TestDuplicatesTakeNoTurns: however often a question stands in a batch, it is one call's work.
+// TestDuplicatesTakeNoTurns: any number of identical calls in a batch take the time of one.
 func TestDuplicatesTakeNoTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newExecutor(t, executor.Options{Parallel: 2, Limits: executor.Limits{Running: 2, PerTenant: 2, PerTool: 2}}, newFake(t, "one", readOnly,

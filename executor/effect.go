@@ -12,7 +12,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// effect is what a call would do. Approvals are bound to it.
+// effect identifies what a call would do. Approvals are bound to it.
 type effect struct {
 	// digest covers what the tool and those that it may call can do, on whose behalf, with which
 	// context values, files, parts of the caller's request and complete arguments. It is 64 hex
@@ -23,9 +23,9 @@ type effect struct {
 	callees map[string]string
 }
 
-// fingerprint is what the approval of one call names. It covers the call's id, so that an approval holds for no
-// other call, even one with the same effect, and the digest of the calls before it, since its effect may
-// depend on theirs. It is 64 hex digits.
+// fingerprint returns the fingerprint that an approval of one call contains. It covers the call's id, so that the
+// approval applies to no other call, even one with the same effect, and the digest of the calls before it, since the
+// call's effect may depend on theirs. It is 64 hex digits.
 func (e effect) fingerprint(callID, before string) string {
 	return digestOf(appendText(nil, "caisson-approval/v3", callID, e.digest, before))
 }
@@ -71,7 +71,7 @@ func (b *batch) effect(ctx context.Context, c *call, entry registry.Entry) (effe
 		if !ok {
 			return nil
 		}
-		// A tool that cannot state its identity does not block calls of the others, and is not called itself.
+		// A callee that cannot state its identity does not block the call, but cannot be called itself.
 		identity, err := identityOf(ctx, called)
 		if err != nil && ended(ctx) != nil {
 			return err

@@ -29,7 +29,7 @@ func TestEvents(t *testing.T) {
 	session := newSession(t, e, executor.SessionOptions{ID: "s1", Tenant: "t1"})
 	watcher := watch(t, e, nil)
 	report := reportOf(t, e, executor.Batch{Session: session, Calls: []tool.Call{
-		newCall("1", "web_fetch", "{}"), newCall("2", "nobody", "{}"), newCall("3", "quiet", "{}"),
+		newCall("1", "web_fetch", "{}"), newCall("2", "missing", "{}"), newCall("3", "quiet", "{}"),
 	}})
 	events := watcher.rest(t)
 	assertEvents(t, report, events)
@@ -41,7 +41,7 @@ func TestEvents(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"batch_started  false",
-		"call_started fetch_page false", "call_finished fetch_page false", "call_started nobody false", "call_finished nobody false",
+		"call_started fetch_page false", "call_finished fetch_page false", "call_started missing false", "call_finished missing false",
 		"call_started quiet true", "call_finished quiet true", "batch_finished  false",
 	}, order)
 	assert.Equal(t, "fetch_page", events[0].Calls[0].Tool)
@@ -55,8 +55,8 @@ func TestEventsOfEmptyBatch(t *testing.T) {
 	assertEvents(t, report, watcher.rest(t))
 }
 
-// TestEventsOfSession: a subscription to a session has nothing of another, and one that
-// comes late nothing of what was before.
+// TestEventsOfSession: a subscription to a session gets no events of other sessions, and none from before it
+// began.
 func TestEventsOfSession(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
 	first, second := newSession(t, e, executor.SessionOptions{}), newSession(t, e, executor.SessionOptions{})
@@ -68,8 +68,8 @@ func TestEventsOfSession(t *testing.T) {
 	assertEvents(t, report, watcher.rest(t))
 }
 
-// TestSlowSubscriber: who does not read loses the oldest events and is told how many, and
-// nobody waits for him.
+// TestSlowSubscriber: a subscriber that does not read loses the oldest events and is told how many. No call
+// waits for it.
 func TestSlowSubscriber(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
 	slow := subscribe(t, e, executor.SubscribeOptions{Queue: 3})
@@ -89,7 +89,7 @@ func TestSlowSubscriber(t *testing.T) {
 			require.ErrorIs(t, err, io.EOF)
 			break
 		}
-		assert.Equal(t, events[got+lost], event, "what was lost is told where it was lost")
+		assert.Equal(t, events[got+lost], event, "lost events are reported where they were lost")
 		got++
 	}
 	assert.Positive(t, got)
@@ -204,7 +204,7 @@ func TestRecorder(t *testing.T) {
 	session := newSession(t, e, executor.SessionOptions{ID: "s1", Tenant: "t1"})
 	before := time.Now()
 	report := reportOf(t, e, executor.Batch{Session: session, Calls: []tool.Call{
-		newCall("1", "echo", `{"n":1}`), newCall("2", "echo", `{"n":1}`), newCall("3", "nobody", ""), newCall("4", "put", ""), newCall("5", "echo", "{"),
+		newCall("1", "echo", `{"n":1}`), newCall("2", "echo", `{"n":1}`), newCall("3", "missing", ""), newCall("4", "put", ""), newCall("5", "echo", "{"),
 	}})
 	require.Len(t, kept.all(), len(report.Records))
 	for i, record := range report.Records {
@@ -213,14 +213,14 @@ func TestRecorder(t *testing.T) {
 		entry := kept.all()[at]
 		assert.Equal(t, record, entry.Record)
 		assert.Equal(t, record.Result, entry.Whole, "nothing was cut")
-		assert.Equal(t, []string{"echo", "echo", "nobody", "write", "echo"}[i], entry.Tool)
+		assert.Equal(t, []string{"echo", "echo", "missing", "write", "echo"}[i], entry.Tool)
 		assert.Equal(t, executor.Entry{Record: record, Whole: record.Result, Tool: entry.Tool, Batch: report.ID, Session: "s1", Tenant: "t1", Began: entry.Began}, entry)
 		assert.False(t, entry.Began.Before(before))
 	}
 }
 
-// TestRecorderReadsTheCause: why the host failed is in the entry and in the log, and not in the record, which others
-// read.
+// TestRecorderReadsTheCause: the cause of a host's failure is in the entry and in the log, and not in the record,
+// which callers and models read.
 func TestRecorderReadsTheCause(t *testing.T) {
 	cause := errors.New("/srv/tools/t.wasm does not exist")
 	for name, test := range map[string]struct {
@@ -251,7 +251,7 @@ func TestRecorderReadsTheCause(t *testing.T) {
 	}
 }
 
-// TestRecorderOutlivesBatch: what a cancelled batch came to is recorded with a context that
+// TestRecorderOutlivesBatch: the calls of a cancelled batch are recorded with a context that
 // has not ended.
 func TestRecorderOutlivesBatch(t *testing.T) {
 	kept := ledger{hook: func(ctx context.Context, _ executor.Entry) error { return ctx.Err() }}
@@ -300,7 +300,7 @@ func TestAttackLogOfLostRecords(t *testing.T) {
 	e := newExecutor(t, executor.Options{Recorder: &kept, Logger: log.Logger()}, newFake(t, "echo", readOnly, echo))
 	batch := executor.Batch{}
 	for i := range 10 * sampling.Burst {
-		batch.Calls = append(batch.Calls, newCall(fmt.Sprint(i), "nobody", ""))
+		batch.Calls = append(batch.Calls, newCall(fmt.Sprint(i), "missing", ""))
 	}
 	reportOf(t, e, batch)
 	assert.Len(t, kept.all(), len(batch.Calls))

@@ -28,7 +28,7 @@ func (g greeter) Invoke(_ context.Context, call tool.Invocation) (tool.Outcome, 
 // greeting returns an executor of the tool "greet" with this behavior.
 func greeting(behavior string) *executor.Executor {
 	manifest, err := manifests.Parse("greet.tool.json", []byte(`{
-		"schema": "caisson/v1", "name": "greet", "description": "Greets somebody.", "module": {"path": "greet.wasm"},
+		"schema": "caisson/v1", "name": "greet", "description": "Greets a person.", "module": {"path": "greet.wasm"},
 		"parameters": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}},
 		"behavior": `+behavior+`
 	}`))
@@ -50,7 +50,7 @@ func greet(arguments string) tool.Call {
 	return tool.Call{Function: tool.Function{Name: "greet", Arguments: arguments}}
 }
 
-// A batch has one record for each call. A call that fails does not affect the others, and its error is worded
+// A batch has one record for each call. A call that fails does not affect other calls, and its error is worded
 // for the model.
 func ExampleExecutor_Execute() {
 	e := greeting(`{"read_only": true}`)
@@ -69,7 +69,7 @@ func ExampleExecutor_Execute() {
 	// false there is no tool "great"; did you mean greet?
 }
 
-// A call of a destructive tool pauses its batch until somebody has approved the call.
+// A call of a destructive tool pauses its batch until the call is approved.
 func ExampleExecutor_Resume() {
 	e, ctx := greeting(`{"destructive": true}`), context.Background()
 	report, err := e.Execute(ctx, executor.Batch{Calls: []tool.Call{greet(`{"name": "Ada"}`)}})

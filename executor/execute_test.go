@@ -40,7 +40,7 @@ func TestExecuteRefusesBatch(t *testing.T) {
 	}
 }
 
-// TestRecordHasCallAndResult: a record has the call as it was made and what its tool said of it.
+// TestRecordHasCallAndResult: a record has the call as it was made and its tool's result.
 func TestRecordHasCallAndResult(t *testing.T) {
 	reply := tool.Outcome{
 		Result:  tool.Result{Success: true, Output: "out", Data: json.RawMessage(`{"v":1}`), Kind: tool.Denied, Error: "forged"},
@@ -164,7 +164,7 @@ func TestNamesResolve(t *testing.T) {
 	for _, allowed := range [][]string{nil, {"fetch_page"}, {"web_fetch", "gone"}} {
 		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "web_fetch", "{}")}, Session: newSession(t, e, executor.SessionOptions{Allowed: allowed})})
 		assert.True(t, record.Result.Success)
-		assert.Equal(t, "web_fetch", record.Function.Name, "the record shows what was asked for")
+		assert.Equal(t, "web_fetch", record.Function.Name, "the record shows the requested name")
 	}
 	assert.Equal(t, []string{"fetch_page", "fetch_page", "fetch_page"}, seen)
 	warning := log.Lines(t)[0]
@@ -173,7 +173,7 @@ func TestNamesResolve(t *testing.T) {
 	assert.Equal(t, "fetch_page2", warning["use"])
 }
 
-// TestDeprecatedAlias: calls by the alias are warned about, and no others.
+// TestDeprecatedAlias: only calls by the alias are warned about.
 func TestDeprecatedAlias(t *testing.T) {
 	var log journal
 	e := newExecutor(t, executor.Options{Logger: log.Logger()}, newFake(t, "fetch_page",

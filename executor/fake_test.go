@@ -70,7 +70,7 @@ func executeAll(t testing.TB, e *executor.Executor, batch executor.Batch) []tool
 	return report.Records
 }
 
-// ask makes one call in a session, or in one of its own for nil, and returns its record.
+// ask makes one call in a session, or in a new one if session is nil, and returns its record.
 func ask(t testing.TB, e *executor.Executor, session *executor.Session, name, arguments string) tool.Record {
 	t.Helper()
 	return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", name, arguments)}, Session: session})

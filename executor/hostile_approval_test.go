@@ -38,10 +38,10 @@ func asksFor(t *testing.T, identity *string, ran *[]string) []registry.Tool {
 	return []registry.Tool{guard, newFake(t, "open", fields{"context": []string{"project"}}, note), newClient(t, "shell", nil)}
 }
 
-// TestAttackApprovalOfSomethingElse: what was approved is run as it was shown, or waits again.
+// TestAttackApprovalOfSomethingElse: an approved call is run as it was shown, or waits again.
 // Control: a call that needs no approval is run as the changed state has it.
 func TestAttackApprovalOfSomethingElse(t *testing.T) {
-	const small, large = `{\"path\":\"/tmp/a\"}`, `{\"path\":\"/\"}` // as they are in the state's calls
+	const small, large = `{\"path\":\"/tmp/a\"}`, `{\"path\":\"/\"}` // as in the state's calls
 	tests := map[string]struct {
 		attack func(t *testing.T, state *executor.State, identity *string) executor.State
 		ran    string // what the control runs
@@ -80,7 +80,7 @@ func TestAttackApprovalOfSomethingElse(t *testing.T) {
 			assert.Empty(t, session.Approvals(), "nor is it kept for later calls")
 			done := resume(t, e, answered(session, *again.State))
 			assertCompleted(t, done)
-			assert.Len(t, ran, 1, "what was shown the second time is what would run")
+			assert.Len(t, ran, 1, "the call shown the second time is the one that would run")
 
 			if test.ran == "" {
 				return
@@ -94,8 +94,8 @@ func TestAttackApprovalOfSomethingElse(t *testing.T) {
 	}
 }
 
-// TestAttackApprovalElsewhere: an approval that a session keeps is of no use for other arguments,
-// another context value, tenant or tool. Control: for the same it is.
+// TestAttackApprovalElsewhere: an approval that a session keeps does not apply to other arguments,
+// or to another context value, tenant or tool. Control: it applies to the same ones.
 func TestAttackApprovalElsewhere(t *testing.T) {
 	var ran []string
 	identity := "digest"
@@ -222,8 +222,8 @@ func TestAttackForgedAuthority(t *testing.T) {
 	})
 }
 
-// TestAttackTenantSwap: a state is of no use to another tenant, also where its digest is put in.
-// Control: the same tenant goes on with it.
+// TestAttackTenantSwap: another tenant cannot resume a state, even with its own digest in it.
+// Control: the same tenant can.
 func TestAttackTenantSwap(t *testing.T) {
 	var ran []string
 	e := newExecutor(t, executor.Options{}, orderTools(t, &ran)...)
@@ -238,7 +238,7 @@ func TestAttackTenantSwap(t *testing.T) {
 	require.ErrorIs(t, noerr.Error(e.Resume(t.Context(), answered(theirs, *report.State))), executor.ErrWrongSession)
 	other := paused(t, e, theirs, newCall("1", "d", "{}"))
 	require.ErrorIs(t, noerr.Error(e.Resume(t.Context(), answered(theirs, forged(t, report.State, digest(report.State), digest(other.State))))), executor.ErrWrongSession, "a digest is of one batch's")
-	// Whoever can make up a whole state is held by what approvals are for.
+	// An attacker who can make up a whole state still needs approvals of its calls.
 	made := forged(t, report.State, digest(report.State), digest(other.State), report.ID, other.ID)
 	again := resume(t, e, answered(theirs, made))
 	assertPaused(t, again)
@@ -260,7 +260,7 @@ func TestAttackReplay(t *testing.T) {
 		return err
 	}
 	year := report.State.Expires().Format("2006")
-	require.ErrorIs(t, resume(forged(t, report.State, `"expires":"`+year, `"expires":"9999`)), executor.ErrInvalidState, "what was resumed is remembered for so long")
+	require.ErrorIs(t, resume(forged(t, report.State, `"expires":"`+year, `"expires":"9999`)), executor.ErrInvalidState, "a claim on a resumed state is not remembered for so long")
 	require.NoError(t, resume(*report.State))
 	require.ErrorIs(t, resume(*report.State), executor.ErrAlreadyResumed)
 	require.ErrorIs(t, resume(stored(t, report.State)), executor.ErrAlreadyResumed)
@@ -269,6 +269,6 @@ func TestAttackReplay(t *testing.T) {
 	control := paused(t, e, session, newCall("1", "k", "{}"), newCall("2", "w", "{}"))
 	require.NoError(t, resume(*control.State))
 	assert.Len(t, ran, 2)
-	// Another id alone is another session's state.
+	// With only another id, it is another session's state.
 	require.ErrorIs(t, resume(forged(t, report.State, report.ID, other.String())), executor.ErrWrongSession)
 }

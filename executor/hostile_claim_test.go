@@ -105,7 +105,7 @@ func TestAttackTotals(t *testing.T) {
 	require.ErrorIs(t, new(executor.State).UnmarshalJSON(huge), executor.ErrInvalidState)
 }
 
-// TestErrorKeepsFingerprint: who does not know what waits is not told by an error.
+// TestErrorKeepsFingerprint: an error does not reveal the fingerprint of a waiting call.
 func TestErrorKeepsFingerprint(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "pay", destructive, echo))
 	report := paused(t, e, nil, newCall("1", "pay", "{}"))

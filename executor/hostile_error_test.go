@@ -23,7 +23,7 @@ func failing(err error) run {
 	return func(context.Context, tool.Invocation) (tool.Outcome, error) { return succeed("x"), err }
 }
 
-// textless is an error that cannot say what it is.
+// textless is an error whose Error method panics if text is nil.
 type textless struct{ text *string }
 
 func (e *textless) Error() string { return *e.text }
@@ -119,7 +119,7 @@ type unsure struct{ *fake }
 
 func (unsure) Unavailable() string { panic("unavailable") }
 
-// TestUnavailableThatPanics: the tool is not called, and others are.
+// TestUnavailableThatPanics: the tool is not called, and other tools are.
 func TestUnavailableThatPanics(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, unsure{newFake(t, "bad", nil, echo)}, newFake(t, "echo", nil, echo))
 	session := newSession(t, e, executor.SessionOptions{Allowed: []string{"bad", "echo"}})

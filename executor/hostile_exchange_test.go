@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// exchanged returns two states in which two calls that wait, one of each, have exchanged all but
-// their ids: what is called, and what is said to wait. The states may be the same.
+// exchanged returns two states in which two waiting calls, one of each, have exchanged everything but
+// their ids: the calls and the actions. The states may be the same.
 func exchanged(t *testing.T, a, b *executor.State, at, with int) (executor.State, executor.State) {
 	t.Helper()
 	read := func(state *executor.State) (document map[string]any, calls []any) {
@@ -40,10 +40,10 @@ func exchanged(t *testing.T, a, b *executor.State, at, with int) (executor.State
 	return write(one), write(two)
 }
 
-// TestAttackExchangedCalls: whoever can write states exchanges two calls that wait, with their
-// fingerprints. What was shown of the first approves of neither; whoever takes the fingerprint from the
-// changed state, as the careless do, is asked again, and nothing has run. Control: for a session in which what the
-// second does is approved whatever call does it, the changed state runs it in the place of the first.
+// TestAttackExchangedCalls: an attacker who can write states exchanges two waiting calls, with their
+// fingerprints. The fingerprint that was shown for the first approves neither; a careless approver who takes the
+// fingerprint from the changed state is asked again, and nothing has run. Control: in a session in which the effect of
+// the second is approved for all calls, the changed state runs it in the place of the first.
 func TestAttackExchangedCalls(t *testing.T) {
 	var ran []string
 	identity := "digest"
@@ -89,9 +89,9 @@ func TestAttackExchangedCalls(t *testing.T) {
 	}
 }
 
-// TestAttackReorderedCalls: whoever can write states reverses the calls of a batch. What was approved
-// does not run in another order than was shown. Control: where the same is approved for the session,
-// whatever stands before it, it does.
+// TestAttackReorderedCalls: an attacker who can write states reverses the calls of a batch. Approved calls
+// do not run in another order than the one shown. Control: if their effects are approved for the session,
+// which does not depend on earlier calls, they do.
 func TestAttackReorderedCalls(t *testing.T) {
 	var ran []string
 	identity := "digest"
@@ -129,8 +129,8 @@ func TestAttackReorderedCalls(t *testing.T) {
 	assert.Equal(t, []string{`erase {"path":"f2","project":"p1"}`, `erase {"path":"f1","project":"p1"}`}, ran)
 }
 
-// TestFingerprintsAreOfOneCall: calls that do the same have fingerprints of their own, and an approval
-// of one of them for the session is for all.
+// TestFingerprintsAreOfOneCall: calls with the same effect have different fingerprints, and an approval
+// of one of them for the session applies to all.
 func TestFingerprintsAreOfOneCall(t *testing.T) {
 	var ran []string
 	identity := "digest"
@@ -143,7 +143,7 @@ func TestFingerprintsAreOfOneCall(t *testing.T) {
 	approval.Scope = tool.ApproveSession
 	_ = resume(t, e, executor.Resumption{State: *first.State, Session: session, Approvals: []tool.Approval{approval}})
 	require.Len(t, session.Approvals(), 1)
-	assert.NotEqual(t, approval.Fingerprint, session.Approvals()[0].Fingerprint, "what is kept names no call")
+	assert.NotEqual(t, approval.Fingerprint, session.Approvals()[0].Fingerprint, "the kept approval names no call")
 	report := reportOf(t, e, executor.Batch{Session: session, Calls: []tool.Call{newCall("9", "erase", `{"path":"a"}`)}})
 	assertCompleted(t, report)
 	kept := session.Approvals()[0]
@@ -157,7 +157,7 @@ func TestFingerprintsAreOfOneCall(t *testing.T) {
 type calleeWorld struct {
 	executor *executor.Executor
 	helper   string   // its identity
-	ran      []string // what helper was called by
+	ran      []string // the callers of helper
 }
 
 func newCalleeWorld(t *testing.T, asks, callee string) *calleeWorld {
@@ -184,9 +184,9 @@ func through(arguments ...string) tool.Call {
 	return newCall("1", "clean", calling(calls...))
 }
 
-// TestAttackReplacedCallee: an approval of a tool is none for it with another tool behind it, also where
-// that is replaced while the approved call runs. Controls: without a replacement the call runs; where a
-// tool was replaced that it may not call, too; and a call that needs no approval calls whatever is there.
+// TestAttackReplacedCallee: an approval of a tool does not apply after one of its callees was replaced, even if
+// that happens while the approved call runs. Controls: the call runs without a replacement, and if a
+// tool was replaced that it may not call; a call that needs no approval calls the replacement.
 func TestAttackReplacedCallee(t *testing.T) {
 	t.Run("before it runs", func(t *testing.T) {
 		for name, attacked := range map[string]bool{"attack": true, "control": false} {

@@ -141,7 +141,7 @@ func TestManySpellings(t *testing.T) {
 	assert.Less(t, len(record.Result.Error), 8<<10)
 }
 
-// TestEndedBatchIsNotRead: a context that has ended is heeded before what the model wrote is.
+// TestEndedBatchIsNotRead: if the context has ended, the model's arguments are not read.
 func TestEndedBatchIsNotRead(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", readOnly, echo))
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -149,9 +149,9 @@ func TestEndedBatchIsNotRead(t *testing.T) {
 	late, stop := context.WithDeadline(t.Context(), time.Now())
 	defer stop()
 	for want, ctx := range map[tool.Kind]context.Context{tool.Cancelled: cancelled, tool.Deadline: late} {
-		report := noerr.Get(e.Execute(ctx, executor.Batch{Calls: []tool.Call{newCall("1", "echo", "{"), newCall("2", "nobody", ""), newCall("3", "echo", "")}}))(t)
+		report := noerr.Get(e.Execute(ctx, executor.Batch{Calls: []tool.Call{newCall("1", "echo", "{"), newCall("2", "missing", ""), newCall("3", "echo", "")}}))(t)
 		for i, record := range report.Records {
-			assert.Equal(t, want, record.Result.Kind, "nobody has looked at it")
+			assert.Equal(t, want, record.Result.Kind, "it was not checked")
 			assert.True(t, record.Skipped)
 			assert.Equal(t, fmt.Sprint(i+1), record.ID)
 			assert.NotEmpty(t, record.CallID)
@@ -178,7 +178,7 @@ func TestDuplicatesShareWhatIsCut(t *testing.T) {
 	}
 }
 
-// TestLongRequests: what the caller's request says to a tool is read once, however many calls wait.
+// TestLongRequests: the caller's request to a tool is read once, however many calls wait.
 func TestLongRequests(t *testing.T) {
 	definition := json.RawMessage(`{"description":"` + strings.Repeat("x", mebibyte-100) + `"}`)
 	e := newExecutor(t, executor.Options{}, newFake(t, "remove", destructive, echo))

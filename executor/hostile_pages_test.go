@@ -61,7 +61,7 @@ func TestPageAfterTheCall(t *testing.T) {
 	assert.Empty(t, page)
 }
 
-// TestPageNumbers: whatever JSON takes for an integer is one, and what is no place in the text is
+// TestPageNumbers: every spelling of an integer in JSON is accepted, and a position outside the text is
 // the model's mistake.
 func TestPageNumbers(t *testing.T) {
 	var log journal
@@ -111,7 +111,7 @@ func TestMarkNamesAllowedTools(t *testing.T) {
 	}
 }
 
-// TestBrokenUTF8: nobody gets it: no model, no recorder and no other tool.
+// TestBrokenUTF8: no model, recorder or other tool gets invalid UTF-8.
 func TestBrokenUTF8(t *testing.T) {
 	var kept ledger
 	var seen tool.Result

@@ -46,8 +46,8 @@ func newSwitched(t *testing.T, tools ...registry.Tool) (*switched, *executor.Exe
 	return s, e
 }
 
-// TestAttackOutputOfAnotherTool: an output stands for the tool that the client has run, whatever has
-// its name when it is handed in; nobody is told to run it again. Control: for the same tool it is taken.
+// TestAttackOutputOfAnotherTool: an output belongs to the tool that the client has run, whatever tool has
+// the name when it is submitted; the model is not told to call it again. Control: for the same tool it is accepted.
 func TestAttackOutputOfAnotherTool(t *testing.T) {
 	alias := func(name string) registry.Tool {
 		return newClient(t, name, fields{"aliases": []string{"c"}, "behavior": fields{"read_only": name == "new", "final": name == "new"}})
@@ -75,7 +75,7 @@ func TestAttackOutputOfAnotherTool(t *testing.T) {
 	}
 }
 
-// TestUntakenOutputForgets: what the client has changed is forgotten also where its output is not taken.
+// TestUntakenOutputForgets: a client's call also invalidates cached results if its output is rejected.
 func TestUntakenOutputForgets(t *testing.T) {
 	var count counted
 	tools := []registry.Tool{newFake(t, "look", readOnly, count.answer), newClient(t, "c", nil)}
@@ -86,7 +86,7 @@ func TestUntakenOutputForgets(t *testing.T) {
 	session := newSession(t, e, executor.SessionOptions{})
 	report := paused(t, e, session, newCall("1", "c", "{}"))
 	ask(t, e, session, "look", "{}")
-	assert.True(t, ask(t, e, session, "look", "{}").Cached, "control: as long as nobody answers")
+	assert.True(t, ask(t, e, session, "look", "{}").Cached, "control: before the answer")
 	r.at.Store(all.Without("c"))
 	_ = resume(t, e, answered(session, *report.State))
 	assert.False(t, ask(t, e, session, "look", "{}").Cached)
@@ -123,8 +123,9 @@ func TestAttackOtherFiles(t *testing.T) {
 	}
 }
 
-// TestAttackTimeOutlived: an approval for a time runs nothing that begins after it: neither a call
-// whose turn comes in a later resume, nor one that waits for those beside it. Control: one of once does.
+// TestAttackTimeOutlived: with an approval for a time, no call starts after that time: neither a call
+// whose turn comes in a later resume, nor one that waits for adjacent calls. Control: an approval of one call has no
+// end.
 func TestAttackTimeOutlived(t *testing.T) {
 	for _, scope := range []tool.ApprovalScope{tool.ApproveFor, tool.ApproveOnce} {
 		synctest.Test(t, func(t *testing.T) {
@@ -206,7 +207,7 @@ func TestResolverPanicsBetween(t *testing.T) {
 	assert.Equal(t, tool.Internal, records[1].Result.Kind)
 }
 
-// TestIdentityBlocks: a tool that does not say what it is holds nobody beyond the batch's time.
+// TestIdentityBlocks: a tool whose Identity blocks does not delay a call beyond the batch's timeout.
 func TestIdentityBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked := make(chan struct{})
@@ -219,7 +220,7 @@ func TestIdentityBlocks(t *testing.T) {
 	})
 }
 
-// TestNotUTF8: what a tool says of itself can be approved, whatever its bytes.
+// TestNotUTF8: a call can be approved although its tool's permissions are not valid UTF-8.
 func TestNotUTF8(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, explained{newFake(t, "pay", destructive, echo), func() []tool.Decision {
 		return []tool.Decision{{Granted: "caf\xe9.yaml:3"}}
@@ -250,9 +251,9 @@ func TestAttackTooLongToWait(t *testing.T) {
 		assertCompleted(t, report)
 		assert.Equal(t, tool.Busy, report.Records[many].Result.Kind)
 		assert.NotContains(t, life, "call_waiting c")
-		assert.True(t, report.Records[0].Result.Success, "what does not wait runs")
+		assert.True(t, report.Records[0].Result.Success, "a call that does not wait runs")
 	}
-	// What comes of calls may be too long as well.
+	// Results of calls may be too long as well.
 	e := newExecutor(t, executor.Options{Output: executor.Output{Unlimited: true}}, newFake(t, "long", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 		return succeed(strings.Repeat("<", executor.MaxStateBytes/6+1)), nil
 	}), newClient(t, "c", nil))

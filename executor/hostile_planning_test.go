@@ -19,8 +19,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// lookup is a registry that takes a second to find the tool leaf, and notes how many look for it
-// at a time: it stands for the checking of arguments, which no clock of a test can slow down.
+// lookup is a registry that takes a second to find the tool leaf, and counts the goroutines that look for it
+// at a time. It simulates the checking of arguments, which no fake clock can slow down.
 type lookup struct {
 	*registry.Registry
 	mu            sync.Mutex
@@ -53,8 +53,8 @@ func (l *lookup) count(by int) {
 	l.most = max(l.most, l.looking)
 }
 
-// TestNestedCheckHeedsTheDeadline: what a tool writes is not checked any further once its
-// caller's time is over.
+// TestNestedCheckHeedsTheDeadline: the check of a nested call's arguments ends when the time of its
+// caller is up.
 func TestNestedCheckHeedsTheDeadline(t *testing.T) {
 	for timeout, want := range map[time.Duration]tool.Kind{
 		500 * time.Millisecond: tool.Deadline,
@@ -75,8 +75,8 @@ func TestNestedCheckHeedsTheDeadline(t *testing.T) {
 	}
 }
 
-// TestLongNestedChecksTakeTurns: long arguments of a tenant's tools are checked by half as many at a time as there
-// are processors, so that the check of one does not make those of others last.
+// TestLongNestedChecksTakeTurns: long arguments of a tenant's tools are checked on at most half of the processors
+// at a time, so that one check does not slow down other checks.
 func TestLongNestedChecksTakeTurns(t *testing.T) {
 	processors := goruntime.GOMAXPROCS(0)
 	callers := 2*processors + 2
@@ -100,7 +100,8 @@ func TestLongNestedChecksTakeTurns(t *testing.T) {
 }
 
 // TestAttackLongArguments: of many batches of a tenant with long arguments, or with many calls that are long together,
-// few are checked at a time, so that the process has time for others. As the control, short ones are checked at once.
+// few are checked at a time, so that the process has time for other work. As the control, short ones are checked at
+// once.
 func TestAttackLongArguments(t *testing.T) {
 	processors := goruntime.GOMAXPROCS(0)
 	batches := 2*processors + 2
@@ -169,8 +170,8 @@ func TestAttackManyTurns(t *testing.T) {
 	})
 }
 
-// TestPlanningIsSaid: the runtime of a caller is told for how long the host plans its call. Nothing is
-// planned any more when the called tool runs.
+// TestPlanningIsSaid: the runtime of a caller is told when the host plans its call. Planning has ended
+// when the called tool runs.
 func TestPlanningIsSaid(t *testing.T) {
 	var said []string
 	leaf := newFake(t, "leaf", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
@@ -189,8 +190,8 @@ func TestPlanningIsSaid(t *testing.T) {
 	assert.Equal(t, []string{"begins", "ends", "runs"}, said)
 }
 
-// TestPlanningIsLinear: what it takes to plan a call that waits does not depend on how many wait before
-// it, though what an approval of it is for does.
+// TestPlanningIsLinear: the cost of planning a waiting call does not depend on the number of calls before it, although
+// its fingerprint depends on them.
 func TestPlanningIsLinear(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newGuarded(t, "erase", "it asks", nil, echo))
 	planned := func(count int) (bytes uint64) {

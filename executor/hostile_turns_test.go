@@ -55,8 +55,8 @@ func TestQuestionOfABusySession(t *testing.T) {
 	}
 }
 
-// TestRatesAreFair: who asks for more than a rate takes nothing from others that share it, be
-// they sessions or tenants.
+// TestRatesAreFair: a session or tenant that exceeds a rate takes nothing from other sessions or
+// tenants that share it.
 func TestRatesAreFair(t *testing.T) {
 	ten := executor.Rate{Calls: 10, Per: time.Second}
 	for name, test := range map[string]struct {
@@ -152,7 +152,7 @@ func TestNestedCallsThatWaitEnd(t *testing.T) {
 	})
 }
 
-// TestCircuitOpensBeforeThePlaceIsFree: whoever has the place next knows of the failure.
+// TestCircuitOpensBeforeThePlaceIsFree: the next call in the slot is refused because of the failure.
 func TestCircuitOpensBeforeThePlaceIsFree(t *testing.T) {
 	for range 500 {
 		var runs atomic.Int64

@@ -36,7 +36,7 @@ type returned[T any] struct {
 	err   error
 }
 
-// startIsolated runs the program's code on a goroutine of its own, so that a panic or a runtime.Goexit in it becomes an
+// startIsolated runs the program's code on a separate goroutine, so that a panic or a runtime.Goexit in it becomes an
 // error. done must be buffered.
 func startIsolated[T any](done chan<- returned[T], do func() (T, error)) {
 	go func() {
@@ -75,8 +75,8 @@ func identityOf(ctx context.Context, entry registry.Entry) (string, error) {
 	}
 }
 
-// eachCallee visits the tools that a tool may call, directly and indirectly, each name once. ok is false if there
-// is no such tool.
+// eachCallee visits the tools that a tool may call, directly and indirectly, each name once. ok is false if the tool is
+// unknown.
 func eachCallee(
 	resolver Resolver, entry registry.Entry, visit func(name string, called registry.Entry, ok bool) error,
 ) error {
@@ -108,7 +108,7 @@ func eachCallee(
 }
 
 // toolCache caches a value per tool that is made from its parameters when first needed. For a large schema that
-// takes longer than a call may be late, so it is made once, on a goroutine of its own, and calls stop waiting when
+// takes longer than a call may be late, so it is made once, on a separate goroutine, and calls stop waiting when
 // their time is up. The zero value is empty. It is safe for concurrent use.
 type toolCache[T any] struct {
 	mu     sync.Mutex

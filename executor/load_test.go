@@ -56,19 +56,19 @@ func TestLoad(t *testing.T) {
 			t.Logf("%d batches, %d calls of models and %d of tools, %d busy, heap from %d to %d KiB",
 				l.batches.Load(), l.direct.Load(), l.nested.Load(), l.busy.Load(), l.heapBefore>>10, l.heapAfter>>10)
 			if *soak >= time.Minute {
-				assert.Less(t, l.heapAfter, l.heapBefore+l.heapBefore/4+(8<<20), "the heap is what it was after a quarter of the time")
+				assert.Less(t, l.heapAfter, l.heapBefore+l.heapBefore/4+(8<<20), "the heap has not grown since a quarter of the time")
 			}
 		})
 	}
 }
 
-// load counts what is seen of the calls from all sides. It is a recorder.
+// load counts the calls in reports, records and events. It is a recorder.
 type load struct {
 	ends                        time.Time
 	batches, reported, totals   atomic.Int64 // by Execute
 	direct, nested, busy, twice atomic.Int64 // by the recorder
 	events                      atomic.Int64
-	ids                         sync.Map // of the calls of batches under way
+	ids                         sync.Map // of the calls of batches in progress
 	heapBefore, heapAfter       uint64
 }
 
@@ -201,8 +201,8 @@ func loadedTools(t *testing.T) (tools []registry.Tool) {
 	return tools
 }
 
-// guard prints all stacks and ends the program if the load does not end in time: a deadlock is
-// nothing that a test could go on after.
+// guard prints all stacks and ends the program if the load does not end in time: a test cannot
+// continue after a deadlock.
 func (l *load) guard(t *testing.T) (stop func()) {
 	timer := time.AfterFunc(time.Until(l.ends)+time.Minute, func() {
 		fmt.Fprintln(os.Stderr, "TestLoad has not ended; this is where it is:")

@@ -30,7 +30,7 @@ type modelHistory struct {
 	faults   []string
 }
 
-// modelDone is a batch with what it came to, and what the reference says.
+// modelDone is a batch with its report and the results that the reference wants.
 type modelDone struct {
 	session *executor.Session
 	calls   []tool.Call
@@ -44,7 +44,7 @@ func (h *modelHistory) fault(format string, arguments ...any) {
 	}
 }
 
-// check returns what is wrong with the history; nothing if all is well.
+// check returns the faults of the history; nil if there are none.
 func (h *modelHistory) check() []string {
 	h.faults = nil
 	h.index()
@@ -58,7 +58,7 @@ func (h *modelHistory) check() []string {
 			}
 			reported[record.CallID] = true
 			if entry, ok := h.byID[record.CallID]; !ok || !reflect.DeepEqual(entry.Record, record) {
-				h.fault("the recorder does not have what is reported of %s", record.CallID)
+				h.fault("the recorder does not have the reported record of %s", record.CallID)
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func (h *modelHistory) checkCut(at string, record tool.Record, whole string, mos
 }
 
 // checkBarriers checks that a call that is not read-only overlaps no other of its batch, and
-// that what stands before it ran before it.
+// that earlier calls ran before it.
 func (h *modelHistory) checkBarriers(done modelDone) {
 	for i, first := range done.report.Records {
 		before, ran := h.runs[first.CallID]

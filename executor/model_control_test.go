@@ -86,17 +86,17 @@ func isShared(entry executor.Entry) bool {
 	return succeeded(entry) && entry.Tool == "fresh" && strings.HasPrefix(entry.Whole.Output, "shared=")
 }
 
-// says changes what a call came to, in whole.
+// says replaces the whole output of a call.
 func says(entry *executor.Entry, output string) {
 	entry.Whole.Output, entry.Record.Result.Output = output, output
 }
 
-// TestModelNotices: what the model test checks, it would notice.
+// TestModelNotices: the model test notices every fault that it checks for.
 func TestModelNotices(t *testing.T) {
 	played := playModel(t, modelOptions()["tenant"], 1, 40)
 	require.Empty(t, played.check())
 	require.Empty(t, played.copied().check(), "control: a copy is as good")
-	// What is noticed of a fault that could be noticed by several checks.
+	// The check that must notice a fault, for faults that several checks could notice.
 	words := map[string]string{
 		"the value of before":             "; want",
 		"a shared value of long ago":      "after that was written over",
@@ -151,7 +151,7 @@ func modelFaults() map[string]func(*testing.T, *modelHistory) {
 	return faults
 }
 
-// modelFaultsOfOrder are faults of what ran when, and how often.
+// modelFaultsOfOrder are faults in the order and the number of runs.
 func modelFaultsOfOrder() map[string]func(*testing.T, *modelHistory) {
 	return map[string]func(*testing.T, *modelHistory){
 		"a call that ran twice": func(t *testing.T, h *modelHistory) {

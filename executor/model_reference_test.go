@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// modelWant is what the reference says of one call. Where a value that other sessions change
-// would stand in the text, "?" does.
+// modelWant is the result of one call that the reference wants. The text has "?" in place of values that other
+// sessions change.
 type modelWant struct {
 	kind    tool.Kind
 	output  string
@@ -26,7 +26,7 @@ type modelReference struct {
 	numbers map[string]int64 // the session's own
 }
 
-// batch says what becomes of the calls of a batch.
+// batch returns the wanted results of a batch's calls.
 func (r *modelReference) batch(calls []tool.Call) (wants []modelWant) {
 	known := map[string]int{} // since the last barrier
 	stopped := false
@@ -74,7 +74,7 @@ func refused(name, arguments string) tool.Kind {
 	switch {
 	case json.Unmarshal([]byte(arguments), &members) != nil:
 		return tool.InvalidArguments
-	case name == "nobody":
+	case name == "missing":
 		return tool.UnknownTool
 	case name == "secret":
 		return tool.Denied
@@ -93,7 +93,7 @@ func canonical(arguments string) string {
 	return string(text)
 }
 
-// run says what a call comes to that is run, and changes the numbers as it does.
+// run returns the result of a call that is run, and changes the numbers like the call.
 func (r *modelReference) run(name, arguments string) (kind tool.Kind, output string) {
 	var given struct {
 		N    int
@@ -128,7 +128,7 @@ func (r *modelReference) run(name, arguments string) (kind tool.Kind, output str
 	panic("no such tool in the model: " + name)
 }
 
-// relay says what the calls come to that a tool makes.
+// relay returns the results of the calls that a tool makes.
 func (r *modelReference) relay(only bool, arguments string) string {
 	var said []string
 	for _, f := range parseScript(arguments) {

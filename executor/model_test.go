@@ -50,7 +50,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// modelSessions is how many sessions there are, of three tenants.
+// modelSessions is the number of sessions, of three tenants.
 const modelSessions = 9
 
 func modelOptions() map[string]executor.Options {
@@ -75,7 +75,7 @@ func modelOptions() map[string]executor.Options {
 	}
 }
 
-// playModel runs the batches and returns what was seen.
+// playModel runs the batches and returns their history.
 func playModel(t *testing.T, options executor.Options, seed uint64, each int) *modelHistory {
 	t.Helper()
 	world, kept := newModelWorld(), &ledger{}
@@ -112,7 +112,7 @@ func playModel(t *testing.T, options executor.Options, seed uint64, each int) *m
 	history.entries, history.events = kept.all(), watcher{everything}.rest(t)
 	lagging.Close()
 	lag.Wait()
-	assert.EqualValues(t, len(history.events), seen, "what a slow subscriber got and what it lost")
+	assert.EqualValues(t, len(history.events), seen, "the events that a slow subscriber got or lost")
 	return history
 }
 

@@ -15,16 +15,16 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// modelWorld is the state behind the model test's tools: numbers by name for each tenant. A
-// name that begins with a session's is that session's alone to change; the tenant's sessions
-// share "shared". It notes when which call ran, by the process's clock.
+// modelWorld is the state of the model test's tools: numbers by name for each tenant. Only the session
+// whose name a number's name begins with changes that number; the tenant's sessions
+// share "shared". It records when each call ran, by the process's clock.
 type modelWorld struct {
 	mu       sync.Mutex
 	numbers  map[string]int64    // by tenant and name
 	runs     map[string]modelRun // by call id
 	writes   map[modelValue]string
 	sessions []*executor.Session
-	stops    map[string]context.CancelFunc // by session id, of the batch under way
+	stops    map[string]context.CancelFunc // by session id, of the batch in progress
 }
 
 // modelRun is from when to when a tool ran a call.
@@ -43,7 +43,7 @@ func newModelWorld() *modelWorld {
 	return &modelWorld{numbers: map[string]int64{}, runs: map[string]modelRun{}, writes: map[modelValue]string{}, stops: map[string]context.CancelFunc{}}
 }
 
-// Names of the model's tools by what they do.
+// Names of the model's tools that read and that write.
 var (
 	modelReading = []string{"pure", "read", "fresh", "hidden", "fails", "traps", "long", "hangs", "relay_read"}
 	modelWriting = []string{"write", "breaks", "stops", "relay_write"}
@@ -182,7 +182,7 @@ func (m *modelMaker) function(names []string, depth int) tool.Function {
 	name := names[random.IntN(len(names))]
 	switch random.IntN(30) {
 	case 0:
-		return function("nobody", "{}")
+		return function("missing", "{}")
 	case 1:
 		return function(name, `{"name":`)
 	case 2:

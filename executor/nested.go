@@ -35,7 +35,7 @@ func (n *nestedCalls) open(ctx context.Context) {
 }
 
 // close admits no more calls, and ends those that are still running: one that outlived its caller's record would
-// run beside what comes next in the batch.
+// run concurrently with the batch's next calls.
 func (n *nestedCalls) close() {
 	n.mu.Lock()
 	n.caller = nil
@@ -46,7 +46,7 @@ func (n *nestedCalls) close() {
 	n.running.Wait()
 }
 
-// enter admits one call, which must leave, or returns nil if the caller does not run.
+// enter admits one call, after which leave must be called, or returns nil if the caller does not run.
 func (n *nestedCalls) enter() context.Context {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -94,11 +94,11 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	c.batch.session.enter(made)
 	c.batch.runCall(ctx, made)
 	if made.wait != nil { // another session may have other approvals
-		c.unkept.Store(true)
+		c.uncacheable.Store(true)
 	}
-	if m := made.entry.Manifest; made.failedTransiently() || made.unkept.Load() ||
+	if m := made.entry.Manifest; made.failedTransiently() || made.uncacheable.Load() ||
 		m != nil && m.Behavior.Cache == manifests.CacheOff {
-		c.unkept.Store(true)
+		c.uncacheable.Store(true)
 	}
 	record := made.record
 	record.Result = output.Clone(record.Result) // the tool may change it
@@ -125,7 +125,7 @@ func within(ctx, caller context.Context) (context.Context, context.CancelFunc) {
 // refuseNested returns the error for a call that is not admitted. Another caller might be, so the result of this
 // one is not cached.
 func (c *call) refuseNested(requested tool.Call, kind tool.Kind, message string) error {
-	c.unkept.Store(true)
+	c.uncacheable.Store(true)
 	return &tool.Error{Op: "call", Tool: requested.Function.Name, Kind: kind, Message: message}
 }
 
@@ -170,21 +170,21 @@ func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 	return made
 }
 
-// Page implements [tool.Host]. A page is never longer than what the model may see of this call's result, so
-// that it is not cut again.
-func (c *call) Page(reference string, from, most int64) (tool.Page, error) {
+// Page implements [tool.Host]. A page is never longer than the model's share of this call's result, so that it is not
+// cut again.
+func (c *call) Page(reference string, from, limit int64) (tool.Page, error) {
 	if c.nested.enter() == nil {
 		return tool.Page{}, &tool.Error{Op: "page", Kind: tool.Cancelled, Message: "the call has ended"}
 	}
 	defer c.nested.leave()
-	c.unkept.Store(true) // another session has other pages
-	if most >= 0 {
-		most = min(cmp.Or(most, output.DefaultPage), max(int64(c.batch.share)-pageOverhead, 1))
+	c.uncacheable.Store(true) // another session has other pages
+	if limit >= 0 {
+		limit = min(cmp.Or(limit, output.DefaultPage), max(int64(c.batch.share)-pageOverhead, 1))
 	}
-	return c.batch.session.Page(reference, from, most)
+	return c.batch.session.Page(reference, from, limit)
 }
 
-// pageOverhead is how many bytes of a result are not the page's text.
+// pageOverhead is the number of bytes of a result that are not the page's text.
 const pageOverhead = 256
 
 // Emit implements [tool.Host].

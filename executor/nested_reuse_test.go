@@ -16,8 +16,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestNestedReuse: nested calls of a read-only tool are answered from what is known, and what
-// they come to is known afterwards.
+// TestNestedReuse: nested calls of a read-only tool are answered from the cache, and their results
+// are cached.
 func TestNestedReuse(t *testing.T) {
 	var count counted
 	var kept ledger
@@ -37,8 +37,8 @@ func TestNestedReuse(t *testing.T) {
 	assert.True(t, ask(t, e, session, "relay", calling(function("one", `{"n":2}`))).Cached)
 }
 
-// TestNestedReuseIsCurrent: a call that is not read-only forgets what is known, for itself
-// too: what it reads after writing is what it wrote.
+// TestNestedReuseIsCurrent: a call that is not read-only drops cached results, for itself
+// too: after writing, it reads its own writes.
 func TestNestedReuseIsCurrent(t *testing.T) {
 	var numbers register
 	e := newExecutor(t, executor.Options{}, append(numbers.tools(t), newFake(t, "relay", may(false, "read", "write"), relay), newFake(t, "reader", may(true, "read"), relay))...)
@@ -72,7 +72,7 @@ func TestNestedReuseKey(t *testing.T) {
 	assert.Equal(t, "middle:inner!denied", ask(t, e, some, "outer", arguments).Result.Output, "no way around the allowed tools")
 	assert.Equal(t, "middle:inner:before", ask(t, e, nil, "outer", arguments).Result.Output)
 
-	// Only the innermost is another one: the others keep their registrations.
+	// Only the innermost tool was replaced: the outer ones keep their registrations.
 	after := noerr.Get(before.Without("inner").With(newFake(t, "inner", readOnly, func(context.Context, tool.Invocation) (tool.Outcome, error) { return succeed("after"), nil })))(t)
 	same, _ := after.Get("outer")
 	require.Equal(t, outer.Registration, same.Registration)

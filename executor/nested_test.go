@@ -19,13 +19,13 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// may returns manifest keys of a tool that calls others.
+// may returns manifest keys of a tool that calls these tools.
 func may(only bool, names ...string) fields {
 	return fields{"permissions": fields{"tools": names}, "behavior": fields{"read_only": only}}
 }
 
-// relay makes the calls in its argument "calls", one after the other, and says what each
-// came to: "name:output", "name!kind", or "name?kind" where there is no record.
+// relay makes the calls in its argument "calls", one after the other, and returns the result of
+// each: "name:output", "name!kind", or "name?kind" for a call without a record.
 func relay(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	raw, _ := invocation.Arguments.Get("calls")
 	var calls []tool.Function
@@ -109,8 +109,8 @@ func TestNestedCalls(t *testing.T) {
 	}
 }
 
-// TestNestedRefusals: a tool may call what its manifest asks for, what the agent may call,
-// and, where it is read-only itself, only what is read-only.
+// TestNestedRefusals: a tool may call only tools that its manifest requests and that the agent may call,
+// and, if it is read-only itself, only read-only tools.
 func TestNestedRefusals(t *testing.T) {
 	var ran counted
 	e := newExecutor(t, executor.Options{},
@@ -189,7 +189,7 @@ func TestNestedTurns(t *testing.T) {
 	})
 }
 
-// TestNestedDeadlines: nested calls end with their caller, whoever ends it.
+// TestNestedDeadlines: nested calls end with their caller, both at a timeout and when it is cancelled.
 func TestNestedDeadlines(t *testing.T) {
 	for name, kind := range map[string]tool.Kind{"batch's timeout": tool.Deadline, "cancelled": tool.Cancelled} {
 		t.Run(name, func(t *testing.T) {
@@ -228,8 +228,8 @@ func TestCancelNestedCall(t *testing.T) {
 	assert.Equal(t, "hang!cancelled echo:{}", records()[0].Result.Output)
 }
 
-// TestNestedAfterEnd: a tool that goes on after its end can make no call, and calls that it
-// left under way end before its record.
+// TestNestedAfterEnd: code of a tool that runs after its end can make no call, and its calls in progress
+// end before its record.
 func TestNestedAfterEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var late tool.Host

@@ -14,12 +14,12 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// leastOutput is the smallest size in bytes to which a result is cut. The note that says how to read on must fit.
-const leastOutput = 512
+// minOutput is the smallest size in bytes to which a result is cut. The note that says how to read on must fit.
+const minOutput = 512
 
 // Options configure an executor. The zero value is a safe default; negative numbers are errors.
 type Options struct {
-	// Parallel is how many read-only calls of one batch run in parallel. Zero means 8.
+	// Parallel is the maximum number of read-only calls of one batch that run in parallel. Zero means 8.
 	Parallel int
 	// NoRepair switches off the repair of arguments: they are taken as the model wrote
 	// them, and absent members get no defaults.
@@ -47,14 +47,14 @@ type Options struct {
 // then not run. Failures are shared within a batch only.
 type Reuse struct {
 	Scope Scope
-	// TTL is how long results are cached if the tool's manifest does not say (behavior.cache). Zero
-	// means 5 minutes.
+	// TTL is the time for which results are cached if the tool's manifest sets none (behavior.cache). Zero means
+	// 5 minutes.
 	TTL time.Duration
 	// Bytes bounds the memory of all cached results. Zero means 64 MiB.
 	Bytes int64
 }
 
-// Scope is how far cached results are shared. Each scope includes those below it.
+// Scope limits where cached results are shared. Each scope includes those below it.
 type Scope string
 
 // The scopes.
@@ -99,18 +99,18 @@ type Breaker struct {
 }
 
 // Nesting bounds the calls that tools make. A zero field means the default after the colon. Package runtime
-// bounds the depth to 16 in any case.
+// always bounds the depth to 16.
 type Nesting struct {
 	Calls int // calls below one call, at any depth: 64
 	Depth int // of nested calls: 4
 }
 
-// Output bounds how much of results goes to the model. What is cut stays readable for as long
+// Output bounds how much of results goes to the model. A part that is cut stays readable for as long
 // as the session keeps it: see [Session.Page] and [OutputTool].
 //
 // A model reads the error, the output and the content, and the data only if there is no output
 // ([tool.Result.ModelReadsData]). Other data, which is for programs, counts toward no bound. It is left
-// out of the record if it alone is longer than the bound on its call.
+// out of the record if it is longer than the whole bound on its call.
 //
 // Logs, denials and host calls, which no model reads, take about 1 MiB in all records of a batch together. Each call
 // has an equal share, at least 1 KiB. The [Recorder] gets them whole.
@@ -129,14 +129,14 @@ type Output struct {
 	KeptPerTenant int64
 	// Unlimited cuts nothing; the other fields must be zero.
 	Unlimited bool
-	// Hint returns the words that tell the model, in what is left of a part, how to read the rest. Nil
-	// refers to [OutputTool], if the resolver has it and the session may call it.
+	// Hint returns the words in a cut part that tell the model how to read the rest. Nil refers to [OutputTool], if the
+	// resolver has it and the session may call it.
 	Hint func(tool.Cut) string
 }
 
 // Pause configures paused batches. The zero value is a safe default.
 type Pause struct {
-	// Expire is how long a state can be resumed. Zero means 24 hours. All processes that share states
+	// Expire is the time for which a state can be resumed. Zero means 24 hours. All processes that share states
 	// should use the same value.
 	Expire time.Duration
 	// Claim ensures that a state is resumed once among all processes that share it. If it is nil, each
@@ -201,9 +201,9 @@ func (o *Options) contradiction() error {
 		return fmt.Errorf("Reuse.Scope is %q; want one of %q", o.Reuse.Scope, scopes)
 	case o.Breaker.Off && o.Breaker != Breaker{Off: true}:
 		return errors.New("a breaker that is off has no Failures and no Open")
-	case out.PerCall > 0 && out.PerCall < leastOutput:
+	case out.PerCall > 0 && out.PerCall < minOutput:
 		return fmt.Errorf("Output.PerCall is %d; want at least %d, which the note about the cut needs", out.PerCall,
-			leastOutput)
+			minOutput)
 	case out.Unlimited &&
 		(out.PerCall > 0 || out.PerBatch > 0 || out.Kept > 0 || out.KeptPerTenant > 0 || out.Hint != nil):
 		return errors.New("an output that is unlimited has no PerCall, PerBatch, Kept, KeptPerTenant or Hint")
@@ -239,19 +239,20 @@ func (o *Output) share(calls int) int {
 	if o.Unlimited {
 		return math.MaxInt
 	}
-	return int(min(o.PerCall, max(o.PerBatch/int64(max(calls, 1)), leastOutput), math.MaxInt))
+	return int(min(o.PerCall, max(o.PerBatch/int64(max(calls, 1)), minOutput), math.MaxInt))
 }
 
-// maxDetails and leastDetails bound what the records of a batch, and each of them, have beside results.
+// Bounds in bytes on the logs, denials and host calls in the records of a batch: for all records together, and the
+// minimum share of one record.
 const (
-	maxDetails   = 1 << 20
-	leastDetails = 1 << 10
+	maxDetails = 1 << 20
+	minDetails = 1 << 10
 )
 
-// details returns how many bytes each record has beside its result in a batch of so many calls.
+// details returns the bytes that the log, denials and host calls of each record may take in a batch of so many calls.
 func (o *Output) details(calls int) int {
 	if o.Unlimited {
 		return math.MaxInt
 	}
-	return max(maxDetails/max(calls, 1), leastDetails)
+	return max(maxDetails/max(calls, 1), minDetails)
 }

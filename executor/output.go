@@ -23,7 +23,7 @@ func OutputTool() (registry.Tool, error) {
 	return pages, nil
 }
 
-// mark is the note that takes the place of what was cut.
+// mark returns the note that replaces the missing text of a part that was cut.
 func (b *batch) mark(cut tool.Cut) string {
 	text := fmt.Sprintf("[%s cut: %d of %d bytes shown", cut.Part, cut.Kept, cut.Bytes)
 	if hint := b.hint(cut); hint != "" {
@@ -57,8 +57,8 @@ func (b *batch) ownHint(cut tool.Cut) (hint string) {
 	return b.executor.options.Output.Hint(cut)
 }
 
-// shorten cuts the result of a model's call to its share, and keeps what is cut in the session. Results of nested
-// calls are bounded by their tools' own limits.
+// shorten cuts the result of a model's call to its share, and keeps the cut parts whole in the session. Results of
+// nested calls are bounded by their tools' own limits.
 func (b *batch) shorten(c *call) {
 	c.whole = output.Valid(c.record.Result)
 	c.record.Result = c.whole

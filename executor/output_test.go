@@ -55,8 +55,8 @@ func pages(t testing.TB, session *executor.Session, reference string, most int64
 	return whole.String()
 }
 
-// TestOutputBudget: no result is longer than what a call may have, and those of a batch
-// together no longer than what a batch may; the text says what was cut, and the whole is kept.
+// TestOutputBudget: no result exceeds the bound on a call, and those of a batch together do not exceed
+// the bound on a batch; the text has a note about the cut, and the whole is kept.
 func TestOutputBudget(t *testing.T) {
 	for _, test := range []struct {
 		options      executor.Output
@@ -133,7 +133,7 @@ func TestOutputOfSession(t *testing.T) {
 	}
 	record := ask(t, e, other, "talks", `{"bytes":10003}`)
 	assert.True(t, record.Cached)
-	assert.NotEqual(t, references[3], record.Cuts[0].Reference, "what is used again is cut for the one who asks")
+	assert.NotEqual(t, references[3], record.Cuts[0].Reference, "a cached result is cut for the session that gets it")
 	assert.Equal(t, text(10_003), pages(t, other, record.Cuts[0].Reference, 0))
 
 	tooLong := ask(t, e, session, "talks", `{"bytes":30000}`)
@@ -143,7 +143,7 @@ func TestOutputOfSession(t *testing.T) {
 }
 
 // TestOutputTool: a model that follows the marks and the pages reads the whole, however many
-// calls stand beside those with which it does.
+// other calls are in the same batches.
 func TestOutputTool(t *testing.T) {
 	for _, beside := range []int{0, 1, 7, 30} {
 		for _, bytes := range []int{0, 1000, 1 << 20} {
@@ -181,17 +181,17 @@ func TestOutputTool(t *testing.T) {
 	}
 }
 
-// TestOutputToolRefuses says to a model what it did wrong.
+// TestOutputToolRefuses: a model is told about the mistake in its arguments.
 func TestOutputToolRefuses(t *testing.T) {
 	e := newExecutor(t, executor.Options{Output: executor.Output{PerCall: 1000}}, newFake(t, "talks", nil, talks), outputTool(t))
 	session := newSession(t, e, executor.SessionOptions{})
 	reference := ask(t, e, session, "talks", `{"bytes":2000}`).Cuts[0].Reference
 	for arguments, want := range map[string]tool.Kind{
-		`{"reference":"nobody"}`: tool.ToolFailed,
-		`{"reference":""}`:       tool.ToolFailed,
+		`{"reference":"missing"}`: tool.ToolFailed,
+		`{"reference":""}`:        tool.ToolFailed,
 		fmt.Sprintf(`{"reference":%q,"from":1000000}`, reference): tool.ToolFailed,
 		`{}`:                               tool.InvalidArguments,
-		`{"reference":"nobody","more":1}`:  tool.InvalidArguments,
+		`{"reference":"missing","more":1}`: tool.InvalidArguments,
 		`{"reference":["a","b"],"from":0}`: tool.InvalidArguments,
 	} {
 		record := ask(t, e, session, executor.OutputToolName, arguments)
@@ -201,8 +201,8 @@ func TestOutputToolRefuses(t *testing.T) {
 	assert.True(t, ask(t, e, session, executor.OutputToolName, fmt.Sprintf(`{"reference":%q,"from":"5"}`, reference)).Result.Success, "it is repaired like any call")
 }
 
-// TestOutputHint: who runs the executor can say how the rest is read; without a way, the
-// reference stands there.
+// TestOutputHint: the program can set the hint for reading the rest; without a hint or a tool, the
+// mark has the reference.
 func TestOutputHint(t *testing.T) {
 	hint := func(cut tool.Cut) string { return "see " + cut.Part + " " + cut.Reference }
 	for name, test := range map[string]struct {
@@ -223,7 +223,7 @@ func TestOutputHint(t *testing.T) {
 	}
 }
 
-// TestNestedOutput: a tool has the whole of what it called; what it then says itself is cut.
+// TestNestedOutput: a tool gets whole results of nested calls; its own result is cut.
 func TestNestedOutput(t *testing.T) {
 	e := newExecutor(t, executor.Options{Output: executor.Output{PerCall: 1000}}, newFake(t, "relay", may(true, "talks"), relay), newFake(t, "talks", readOnly, talks))
 	session := newSession(t, e, executor.SessionOptions{})

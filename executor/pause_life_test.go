@@ -94,8 +94,8 @@ func TestTimeoutDoesNotRunWhilePaused(t *testing.T) {
 	})
 }
 
-// TestCancelWaiting: a call that waits can be cancelled as long as its batch is under way, and what
-// stood behind it goes on.
+// TestCancelWaiting: a waiting call can be cancelled as long as its batch is in progress, and later
+// calls then continue.
 func TestCancelWaiting(t *testing.T) {
 	for _, name := range []string{"shell", "erase"} {
 		var session *executor.Session
@@ -122,12 +122,12 @@ func TestCancelWaiting(t *testing.T) {
 		assert.Equal(t, tool.Cancelled, report.Records[1].Result.Kind)
 		assert.True(t, report.Records[2].Result.Success)
 		require.Len(t, report.Pending, 1)
-		assert.False(t, session.Cancel(report.Pending[0].CallID), "a batch that has paused is not under way")
+		assert.False(t, session.Cancel(report.Pending[0].CallID), "a batch that has paused is not in progress")
 	}
 }
 
-// TestAnsweredBarrier: what the client has changed may make answers untrue, so they are forgotten
-// when it has answered. Control: a client's call that only reads leaves them.
+// TestAnsweredBarrier: a client's call may make cached results stale, so they are dropped when its output
+// arrives. Control: a client's read-only call leaves them.
 func TestAnsweredBarrier(t *testing.T) {
 	for name, forgets := range map[string]bool{"changes": true, "reads": false} {
 		var count counted
@@ -136,7 +136,7 @@ func TestAnsweredBarrier(t *testing.T) {
 		report := paused(t, e, session, newCall("1", "look", ""), newCall("2", name, ""), newCall("3", "look", ""))
 		require.Len(t, report.Records, map[bool]int{true: 1, false: 2}[forgets])
 		other := newSession(t, e, executor.SessionOptions{})
-		assert.True(t, ask(t, e, other, "look", "").Cached, "as long as nobody answers")
+		assert.True(t, ask(t, e, other, "look", "").Cached, "before the answer")
 		done := resume(t, e, answered(session, *report.State))
 		assertCompleted(t, done)
 		if !forgets {
@@ -149,8 +149,8 @@ func TestAnsweredBarrier(t *testing.T) {
 	}
 }
 
-// TestResumeForgets: an executor that goes on with a batch has no answers from before what the batch
-// has changed elsewhere.
+// TestResumeForgets: an executor that resumes a batch drops cached results that the batch's calls in another
+// process may have made stale.
 func TestResumeForgets(t *testing.T) {
 	var count counted
 	tools := []registry.Tool{newGuarded(t, "look", "asks", readOnly, count.answer), newClient(t, "shell", nil)}
@@ -185,7 +185,7 @@ func TestDuplicatesThatWait(t *testing.T) {
 	assert.Equal(t, "1", both.Records[1].Result.Output)
 	one := resume(false)
 	assert.Equal(t, "2", one.Records[0].Result.Output)
-	assert.Equal(t, tool.Denied, one.Records[1].Result.Kind, "what was refused has no answer, not even another's")
+	assert.Equal(t, tool.Denied, one.Records[1].Result.Kind, "a refused call has no answer, not even another call's")
 }
 
 // TestWaitingCostsNothing: calls that wait take no place and count for no rate.
@@ -204,7 +204,7 @@ func TestWaitingCostsNothing(t *testing.T) {
 	assert.Equal(t, tool.Busy, report.Records[0].Result.Kind, "control: the rate is in force")
 }
 
-// TestLongAnswer: what a client answers is cut as any result is, and can be read on.
+// TestLongAnswer: a client's output is cut like any result, and the rest can be read.
 func TestLongAnswer(t *testing.T) {
 	e := newExecutor(t, executor.Options{Output: executor.Output{PerCall: 600}}, newClient(t, "shell", nil))
 	session := newSession(t, e, executor.SessionOptions{})
@@ -219,7 +219,7 @@ func TestLongAnswer(t *testing.T) {
 	assert.Equal(t, r.Outputs[0].Result.Output, page.Text)
 }
 
-// TestAnswerFitsSchema: data of a client's that is not what its manifest says is a failure of the tool.
+// TestAnswerFitsSchema: a client's data that does not fit the result schema is a failure of the tool.
 func TestAnswerFitsSchema(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newClient(t, "shell", fields{"result": fields{"type": "object", "required": []string{"code"}}}))
 	for data, fits := range map[string]bool{`{"code":0}`: true, `{}`: false, "": false} {
@@ -253,11 +253,11 @@ func TestFinal(t *testing.T) {
 	assert.True(t, none.Result.Success)
 }
 
-// TestPlannedCalls: the first event says of each call what its tool is, also of one that is refused.
+// TestPlannedCalls: the first event describes the tool of each call, also of refused ones.
 func TestPlannedCalls(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "search", fields{"category": "web_search", "aliases": []string{"find"}, "behavior": fields{"final": true, "hidden": true}}, echo), newClient(t, "shell", nil))
 	watcher := watch(t, e, nil)
-	calls := []tool.Call{newCall("1", "find", "{"), newCall("2", "shell", "{"), newCall("3", "nobody", ""), newCall("4", "shell", `{"a":1}`)}
+	calls := []tool.Call{newCall("1", "find", "{"), newCall("2", "shell", "{"), newCall("3", "missing", ""), newCall("4", "shell", `{"a":1}`)}
 	calls[3].Type = ""
 	report := paused(t, e, nil, calls...)
 	events := watcher.rest(t)
@@ -269,7 +269,7 @@ func TestPlannedCalls(t *testing.T) {
 	assert.Equal(t, []tool.Planned{
 		{ID: "1", Tool: "search", Type: "function", Arguments: "{", Category: "web_search", Hidden: true, Final: true},
 		{ID: "2", Tool: "shell", Type: "function", Arguments: "{", Client: true},
-		{ID: "3", Tool: "nobody", Type: "function"},
+		{ID: "3", Tool: "missing", Type: "function"},
 		{ID: "4", Tool: "shell", Type: "function", Arguments: `{"a":1}`, Client: true},
 	}, planned)
 	watcher = watch(t, e, nil)
@@ -280,7 +280,7 @@ func TestPlannedCalls(t *testing.T) {
 	assert.Equal(t, report.Pending[0].CallID, resumed.Calls[0].CallID)
 }
 
-// TestHiddenWaits: whoever answers learns of a hidden call as of any, and its events say that it is
+// TestHiddenWaits: a hidden call is among the pending actions like any other, and its events say that it is
 // hidden.
 func TestHiddenWaits(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "erase", behaves(fields{"destructive": true, "hidden": true}), echo))
@@ -352,7 +352,7 @@ func TestToolReadsItsPartOfTheRequest(t *testing.T) {
 		newFake(t, "other", readOnly, noting), newFake(t, "relay", may(true, "look"), relay), newFake(t, "remove", fields{"behavior": fields{"destructive": true}}, noting))
 	session := newSession(t, e, executor.SessionOptions{})
 	said := func(locale string) map[string]tool.Request {
-		return map[string]tool.Request{"glance": {Definition: json.RawMessage(`{"type":"search"}`), Values: map[string]string{"locale": locale}}, "nobody": {}}
+		return map[string]tool.Request{"glance": {Definition: json.RawMessage(`{"type":"search"}`), Values: map[string]string{"locale": locale}}, "missing": {}}
 	}
 	inGerman := said("de")
 	german := inGerman["glance"]
@@ -393,7 +393,7 @@ func TestToolReadsItsPartOfTheRequest(t *testing.T) {
 		`Requests["look"].Definition is not a JSON object`:                               {"look": {Definition: json.RawMessage(`[1]`)}},
 		`Requests["glance"].Definition is not a JSON object`:                             {"glance": {Definition: json.RawMessage(" ")}},
 		`the request to look has 1048578 bytes, over the limit`:                          {"look": {Definition: json.RawMessage("{}"), Values: map[string]string{"a": strings.Repeat("x", 1<<20-1)}}},
-		`Requests["nobody"].Values["a"] is not valid UTF-8`:                              {"nobody": {Values: map[string]string{"a": "\xff"}}},
+		`Requests["missing"].Values["a"] is not valid UTF-8`:                             {"missing": {Values: map[string]string{"a": "\xff"}}},
 		`the tool look is in Requests twice, by its name and an alias or by two aliases`: {"look": {}, "glance": {}},
 	} {
 		_, err := e.Execute(t.Context(), executor.Batch{Session: session, Requests: requests, Calls: []tool.Call{newCall("1", "look", "")}})
@@ -402,8 +402,8 @@ func TestToolReadsItsPartOfTheRequest(t *testing.T) {
 	}
 }
 
-// TestReplacedMeanwhile: between pause and resume a tool may be another, or gone. A client's output
-// is then nobody's, and nothing is run in its place.
+// TestReplacedMeanwhile: between pause and resume a tool may be replaced or removed. A client's output
+// is then rejected, and nothing is run in its place.
 func TestReplacedMeanwhile(t *testing.T) {
 	r := newRegistry(t, newClient(t, "shell", nil), newFake(t, "erase", destructive, echo))
 	e := executorOf(t, r, executor.Options{})
@@ -442,7 +442,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestPauseOptions: what a pause cannot be is refused.
+// TestPauseOptions: a negative Expire is refused, and zero means 24 hours.
 func TestPauseOptions(t *testing.T) {
 	require.ErrorIs(t, noerr.Error(executor.New(newRegistry(t), executor.Options{Pause: executor.Pause{Expire: -1}})), executor.ErrInvalidOptions)
 	synctest.Test(t, func(t *testing.T) {

@@ -24,8 +24,8 @@ var pauseSeed = flag.Uint64("pause.seed", 0, "the seed of TestPauseModel's batch
 
 // TestPauseModel runs random batches with calls that the client runs and calls that must be approved,
 // each resumed by whichever of several executors, from JSON as a rule, and compares them with an
-// oracle that makes the calls one after the other. All that writes counts up one number of the batch,
-// and every answer tells what it was, so that any other order would show.
+// oracle that makes the calls one after the other. Every write increments one number of the batch,
+// and every answer contains it, so that any other order would show.
 func TestPauseModel(t *testing.T) {
 	seed := *pauseSeed
 	if seed == 0 {
@@ -82,7 +82,7 @@ func TestPauseModelNotices(t *testing.T) {
 	}
 }
 
-// pauseWorld is what the model's tools see: a number for each tenant, which is a batch.
+// pauseWorld is the state of the model's tools: a number for each tenant, which is a batch.
 type pauseWorld struct {
 	executors []*executor.Executor
 
@@ -154,7 +154,7 @@ func (p *pausePlay) script() (script string) {
 func (p *pausePlay) play(t *testing.T) (faults []string) {
 	p.refusals = map[int]bool{}
 	if p.calls == nil {
-		names := []string{"r", "r", "r", "w", "c", "k", "a", "d", "nobody"}
+		names := []string{"r", "r", "r", "w", "c", "k", "a", "d", "missing"}
 		texts := []string{"{}", "{}", "{}", `{"n":1}`, `{"n":1}`, `{"n":2}`, "{"}
 		for i := range 1 + p.random.IntN(12) {
 			p.calls = append(p.calls, newCall(fmt.Sprint(i), names[p.random.IntN(len(names))], texts[p.random.IntN(len(texts))]))
@@ -186,7 +186,7 @@ func (p *pausePlay) enter(t *testing.T) {
 	p.session = newSession(t, p.world.executors[p.at], executor.SessionOptions{Tenant: p.tenant, Approvals: p.approvals})
 }
 
-// resume answers as a client and whoever approves would, and goes on somewhere. Now and then two do.
+// resume answers like a client and an approver, and resumes in any executor, at times twice at once.
 func (p *pausePlay) resume(t *testing.T) error {
 	state := *p.report.State
 	if p.random.IntN(4) > 0 {
@@ -268,7 +268,7 @@ func (p *pausePlay) submit(r *executor.Resumption) {
 	p.random.Shuffle(len(r.Outputs), func(i, j int) { r.Outputs[i], r.Outputs[j] = r.Outputs[j], r.Outputs[i] })
 }
 
-// check compares what the batch came to with what it would have, its calls made one after the other.
+// check compares the batch's results with those of its calls made one after the other.
 func (p *pausePlay) check() (faults []string) {
 	fault := func(format string, arguments ...any) { faults = append(faults, fmt.Sprintf(format, arguments...)) }
 	if len(p.report.Records) != len(p.calls) {
@@ -302,13 +302,13 @@ func (p *pausePlay) check() (faults []string) {
 	return append(faults, p.checkEvents()...)
 }
 
-// oracle is what the call comes to where calls are made one after the other.
+// oracle returns the result of a call if calls are made one after the other.
 func (p *pausePlay) oracle(i int, number *int) (kind tool.Kind, output string) {
 	name := p.calls[i].Function.Name
 	switch {
 	case p.calls[i].Function.Arguments == "{":
 		return tool.InvalidArguments, ""
-	case name == "nobody":
+	case name == "missing":
 		return tool.UnknownTool, ""
 	case (name == "a" || name == "d") && p.refusals[i]:
 		return tool.Denied, ""
@@ -351,7 +351,7 @@ func (p *pausePlay) checkEvents() (faults []string) {
 			}
 		}
 		if !under && event.CallID != "" {
-			fault("event %d: %s while the batch is not under way", i, event.Type)
+			fault("event %d: %s while the batch is not in progress", i, event.Type)
 		}
 	}
 	if under || began != over || began != p.steps+1 {

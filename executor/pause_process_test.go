@@ -23,8 +23,8 @@ import (
 // those that the test starts.
 const processFolder = "CAISSON_TEST_PAUSE_FOLDER"
 
-// TestBatchResumesInAnotherProcess: a batch waits in one process, which ends, and goes on in the next,
-// twice. No tool runs twice, each call is recorded once, and the records are in their places.
+// TestBatchResumesInAnotherProcess: a batch pauses in one process, which ends, and resumes in the next,
+// twice. No tool runs twice, each call is recorded once, and the records are in order.
 func TestBatchResumesInAnotherProcess(t *testing.T) {
 	if folder := os.Getenv(processFolder); folder != "" {
 		stepInProcess(t, folder)
@@ -54,7 +54,7 @@ func TestBatchResumesInAnotherProcess(t *testing.T) {
 	assert.Equal(t, 6, report.Totals.Calls)
 }
 
-// processReport is what a process leaves for the next.
+// processReport is the data that a process stores for the next.
 type processReport struct {
 	Process string
 	State   *executor.State
@@ -71,7 +71,7 @@ func readReport(t *testing.T, folder string) (r processReport) {
 	return r
 }
 
-// stepInProcess begins the batch, or goes on with it, as far as it goes.
+// stepInProcess begins or resumes the batch, until it pauses or ends.
 func stepInProcess(t *testing.T, folder string) {
 	note := func(_ context.Context, i tool.Invocation) (tool.Outcome, error) {
 		appendLine(t, folder, "ran", i.Tool+" "+argument(i, "n"))

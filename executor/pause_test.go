@@ -32,7 +32,7 @@ func newClient(t testing.TB, name string, more fields) *fake {
 	})
 }
 
-// guarded is a tool that says itself why its calls must be approved, and what it is.
+// guarded is a tool with its own methods Asks and Identity.
 type guarded struct {
 	*fake
 	asks     func() string
@@ -112,7 +112,7 @@ func TestClientToolsPauseTheBatch(t *testing.T) {
 	watcher := watch(t, e, nil)
 	shell := newCall("call_2", "local_shell", `{"command":["ls","-l"]}`)
 	shell.Type = tool.LocalShellCall
-	report := paused(t, e, session, newCall("call_1", "look", `{"at":1}`), shell, newCall("call_3", "note", "{}"), newCall("call_4", "nobody", "{}"))
+	report := paused(t, e, session, newCall("call_1", "look", `{"at":1}`), shell, newCall("call_3", "note", "{}"), newCall("call_4", "missing", "{}"))
 	require.Len(t, report.Pending, 1)
 	action := report.Pending[0]
 	assert.Equal(t, tool.NeedsOutput, action.Type)
@@ -142,7 +142,7 @@ func TestClientToolsPauseTheBatch(t *testing.T) {
 	assert.Equal(t, 4, second.Totals.Calls)
 	assert.Len(t, kept.all(), 4, "each record is kept once")
 	assert.Equal(t, []string{
-		"batch_started", "call_started look", "call_finished look", "call_waiting local_shell", "call_started nobody", "call_finished nobody", "batch_paused",
+		"batch_started", "call_started look", "call_finished look", "call_waiting local_shell", "call_started missing", "call_finished missing", "batch_paused",
 		"batch_resumed", "call_started local_shell", "call_finished local_shell", "call_started note", "call_finished note", "batch_finished",
 	}, lifeOf(watcher.rest(t)))
 }
@@ -225,7 +225,7 @@ func TestCustomTextBecomesTheParameter(t *testing.T) {
 	}
 }
 
-// orderTools are one of each kind, by what they do: r and R read and w writes, c and k are the
+// orderTools are one tool of each kind: r and R read and w writes, c and k are the
 // client's to read and to write, a and d must be approved. They note that they have run.
 func orderTools(t *testing.T, ran *[]string) []registry.Tool {
 	var mu sync.Mutex
@@ -242,7 +242,7 @@ func orderTools(t *testing.T, ran *[]string) []registry.Tool {
 	}
 }
 
-// TestPauseOrder: what runs, and what is waited for, at each pause. A call is its tool and its place.
+// TestPauseOrder: the calls that run and those that wait, at each pause. A call is its tool and its position.
 func TestPauseOrder(t *testing.T) {
 	tests := []struct{ calls, want string }{
 		{"r", "r1"},

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// suggestions is how many similar names an unknown one is answered with.
+// suggestions is the maximum number of similar names in the answer to an unknown one.
 const suggestions = 3
 
 // newCall returns a call that has yet to be planned.
@@ -26,13 +26,14 @@ func (b *batch) newCall(requested tool.Call, id string) *call {
 // longArguments is the size in bytes from which checking arguments takes noticeable time.
 const longArguments = 16 << 10
 
-// turnTime is how long a batch keeps its turn. If it gave up its turn after each call, a batch of many calls would wait
-// for the other batches again before each of them.
+// turnTime is the time after which a batch gives up its turn. If it did so after each call, a batch of many calls would
+// wait for the other batches again before each of them.
 const turnTime = 50 * time.Millisecond
 
-// planInTurns plans the calls that have not ended, and then tells of each call. Checking long arguments is work of the
-// host that no limit of the tool bounds, and for nested calls the guest's deadline cannot stop it. So few batches do it
-// at a time, by turns of tenants; more would only slow each other and all others down.
+// planInTurns plans the calls that have not ended. It calls planned for each call, ended ones too, in their order.
+// Checking long arguments is work of the host that no limit of the tool bounds, and for nested calls the guest's
+// deadline cannot stop it. So few batches do it at a time, and tenants take turns; more would only slow down each other
+// and all other work.
 func (b *batch) planInTurns(ctx context.Context, calls []*call, planned func(int, *call)) {
 	bytes := 0
 	for _, c := range calls {
@@ -162,7 +163,7 @@ func (c *call) find() (found bool) {
 	if err != nil {
 		c.cause = err
 	}
-	if c.brought = c.brought && err == nil && !found; c.brought { // not if there is one of the name by now
+	if c.brought = c.brought && err == nil && !found; c.brought { // not if a tool is registered under the name by now
 		entry, found = c.batch.brought[c.record.Function.Name]
 	}
 	if found {
@@ -171,7 +172,8 @@ func (c *call) find() (found bool) {
 	return found
 }
 
-// unknown says that there is no such tool, and which allowed one replaces it or has a similar name.
+// unknown returns the message for an unknown tool. It names the allowed tool that replaces it, or those with similar
+// names.
 func (c *call) unknown() string {
 	name, n := c.record.Function.Name, suggestions
 	type successor interface {

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// onlyRates returns rates without a bound but for those given.
+// onlyRates returns rates that are unlimited except for those given.
 func onlyRates(change func(*executor.Rates)) executor.Rates {
 	rates := unlimited
 	change(&rates)
@@ -83,13 +83,13 @@ func TestAboveRate(t *testing.T) {
 	})
 }
 
-// TestRateCountsRuns: what is answered without being run counts for no rate.
+// TestRateCountsRuns: calls that are answered without being run do not count toward a rate.
 func TestRateCountsRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rates := onlyRates(func(r *executor.Rates) { r.All = executor.Rate{Calls: 2, Per: time.Hour} })
 		e := newExecutor(t, executor.Options{Rates: rates}, newFake(t, "one", readOnly, echo))
 		for range 10 {
-			for _, record := range executeAll(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "one", ""), newCall("2", "one", ""), newCall("3", "nobody", "")}}) {
+			for _, record := range executeAll(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "one", ""), newCall("2", "one", ""), newCall("3", "missing", "")}}) {
 				assert.NotEqual(t, tool.Busy, record.Result.Kind)
 			}
 		}
@@ -121,10 +121,10 @@ func TestWaitForRateEnds(t *testing.T) {
 	})
 }
 
-// TestCircuitBreaker: a tool that keeps crashing or running out of time is left alone for a
-// while, the model is told so, and one call tries again.
+// TestCircuitBreaker: a tool that keeps crashing or timing out is not called for a while, the model
+// is told so, and one call tries again.
 func TestCircuitBreaker(t *testing.T) {
-	for _, kind := range []tool.Kind{tool.Trap, tool.Internal, tool.Deadline, tool.Cancelled} { // nobody cancels it
+	for _, kind := range []tool.Kind{tool.Trap, tool.Internal, tool.Deadline, tool.Cancelled} { // the tool reports this kind itself
 		t.Run(string(kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var count counted
@@ -193,7 +193,7 @@ func TestBreakerStopsThoseThatWait(t *testing.T) {
 	})
 }
 
-// TestBreakerIgnores: what says nothing of the tool's health does not open its breaker.
+// TestBreakerIgnores: failures that say nothing about the tool's health do not open its breaker.
 func TestBreakerIgnores(t *testing.T) {
 	for _, kind := range []tool.Kind{tool.ToolFailed, tool.InvalidArguments, tool.Denied, tool.Busy, tool.Memory, tool.Fuel, tool.Output} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -40,12 +40,12 @@ func TestFailuresByKind(t *testing.T) {
 		assert.Equal(t, tool.Result{Error: test.message, Kind: test.kind}, record.Result)
 		assert.Equal(t, test.skipped, record.Skipped)
 	}
-	outcome, err := r.Invoke(t.Context(), tool.Invocation{Tool: "nobody"})
+	outcome, err := r.Invoke(t.Context(), tool.Invocation{Tool: "missing"})
 	require.ErrorIs(t, err, tool.UnknownTool)
 	assert.Equal(t, tool.UnknownTool, outcome.Result.Kind, "the result says the same as the error")
 }
 
-// TestRecordsHaveEmptyLists: what has no elements is an empty list, never null.
+// TestRecordsHaveEmptyLists: a list without elements is [], never null.
 func TestRecordsHaveEmptyLists(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", readOnly, echo))
 	report := reportOf(t, e, executor.Batch{})
@@ -53,7 +53,7 @@ func TestRecordsHaveEmptyLists(t *testing.T) {
 	text := jsonOf(t, report.Records)
 	assert.Equal(t, "[]", string(text))
 	text = jsonOf(t, executeAll(t, e, executor.Batch{Calls: []tool.Call{
-		newCall("1", "echo", ""), newCall("2", "echo", ""), newCall("3", "nobody", ""), newCall("4", "echo", "{"),
+		newCall("1", "echo", ""), newCall("2", "echo", ""), newCall("3", "missing", ""), newCall("4", "echo", "{"),
 	}}))
 	for _, name := range []string{"repairs", "denials", "host_calls"} {
 		assert.Equal(t, 4, strings.Count(string(text), fmt.Sprintf(`"%s":[]`, name)), name)
@@ -61,7 +61,7 @@ func TestRecordsHaveEmptyLists(t *testing.T) {
 	assert.NotContains(t, strings.ReplaceAll(string(text), `"fuel":null`, ""), "null")
 }
 
-// TestArgumentsThatAreNotJSON: a model is told what is wrong with its arguments and where, and its
+// TestArgumentsThatAreNotJSON: a model is told the mistake in its arguments and its place, and its
 // other calls are run.
 func TestArgumentsThatAreNotJSON(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", readOnly, echo))
@@ -105,7 +105,7 @@ func TestBatchChoosesItsParallelism(t *testing.T) {
 	}
 }
 
-// TestNothingIsRetried: a call that failed in whatever way is not made again.
+// TestNothingIsRetried: a failed call is not made again, however it failed.
 func TestNothingIsRetried(t *testing.T) {
 	for _, kind := range tool.Kinds() {
 		for _, only := range []bool{true, false} {

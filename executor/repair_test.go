@@ -66,8 +66,8 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
-// TestIntegersAreInDigits: however a model or a program writes an integer, the tool reads digits, and what is approved
-// is what it reads. Equal integers have the same cached result.
+// TestIntegersAreInDigits: however a model or a program writes an integer, the tool reads digits, and approvals are for
+// the digits. Equal integers have the same cached result.
 func TestIntegersAreInDigits(t *testing.T) {
 	integer := fields{"type": "integer"}
 	parameters := fields{"type": "object", "properties": fields{
@@ -115,8 +115,8 @@ func TestIntegersAreInDigits(t *testing.T) {
 	}
 }
 
-// TestRepairsOfRefusedCalls: what was repaired before a call was refused is in its record,
-// and the refusal speaks of what is left.
+// TestRepairsOfRefusedCalls: the repairs made before a call was refused are in its record,
+// and the error lists only the remaining mistakes.
 func TestRepairsOfRefusedCalls(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "search", search, echo))
 	run := func(name, arguments, project string) tool.Record {
@@ -203,7 +203,7 @@ func TestRepairsAreLogged(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(log.String(), "arguments repaired"), "only where something was")
 }
 
-// TestRepairOfReloadedTool: another schema under the same name is what counts.
+// TestRepairOfReloadedTool: after a reload under the same name, the new schema is used.
 func TestRepairOfReloadedTool(t *testing.T) {
 	of := func(kind string) *registry.Registry {
 		return newRegistry(t, newFake(t, "one", fields{"parameters": fields{"type": "object", "properties": fields{"v": fields{"type": kind}}}}, echo))

@@ -19,8 +19,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// request is what the caller's request says to one tool, checked. It is part of what approvals and cached results
-// of every call that may reach the tool are bound to, so it is hashed once. The zero value says nothing.
+// request is the part of the caller's request for one tool, checked. Approvals and cached results of every call that
+// may reach the tool are bound to it, so it is hashed once. The zero value is an empty request.
 type request struct {
 	said   tool.Request
 	digest [sha256.Size]byte
@@ -56,10 +56,10 @@ func (r request) copied() tool.Request {
 	return tool.Request{Definition: bytes.Clone(r.said.Definition), Values: maps.Clone(r.said.Values)}
 }
 
-// append appends what identifies the request.
+// append appends the request's digest.
 func (r request) append(to []byte) []byte { return append(to, r.digest[:]...) }
 
-// newRequests returns what the caller's request says to tools, by registered name.
+// newRequests returns the parts of the caller's request for tools, by registered name. It ignores unknown tools.
 func newRequests(resolver Resolver, given map[string]tool.Request) (map[string]request, error) {
 	if len(given) == 0 {
 		return nil, nil
@@ -193,7 +193,7 @@ func valuesIn(document []byte) int {
 	return doc.Extent().Values
 }
 
-// manifestOf returns the manifest that a definition stands for.
+// manifestOf returns the manifest of a tool that the caller defines.
 func manifestOf(d tool.Definition) (*manifests.Manifest, error) {
 	parameters := d.Parameters
 	if len(parameters) == 0 || string(parameters) == "null" {

@@ -11,7 +11,7 @@ import (
 // Resolver finds tools and runs them. A [*registry.Registry] is one. It must be safe for
 // concurrent use. One that wraps a registry should also have the registry's
 // method Replacement and be a [registry.SessionCloser]: without the first, calls of retired tools are not told
-// what to call instead, and without the second, no tool hears of the end of a session.
+// what to call instead, and without the second, no tool is told that a session has ended.
 type Resolver interface {
 	// Get returns the tool with exactly this name or alias.
 	Get(name string) (registry.Entry, bool)
@@ -34,11 +34,11 @@ type Entry struct {
 	Record tool.Record
 	// Whole is the result before any part of it was cut.
 	Whole                  tool.Result
-	Tool                   string // the registered name, or the requested one if there is no such tool
+	Tool                   string // the registered name, or the requested one if the tool is unknown
 	Brought                bool   // the caller's request brought the tool, and its name ([Batch].Client)
 	Batch, Session, Tenant string
 	Began                  time.Time
-	// Cause is why the host failed, if the kind of the record's result is [tool.Internal], and else empty. It is for
-	// the operator alone, since it may have paths and addresses; the record has only an id in its place.
+	// Cause is the host's error if the kind of the record's result is [tool.Internal], and empty otherwise. It is only
+	// for the operator, since it may contain paths and addresses; the record has only an id in its place.
 	Cause string
 }

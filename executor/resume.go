@@ -99,8 +99,8 @@ func (e *Executor) claim(ctx context.Context, session *Session, state State) err
 	return nil
 }
 
-// restore returns a state's calls: ended ones as they are, and the others as if they were new, since nothing that
-// decides what a call may do is taken from a state.
+// restore returns a state's calls: ended ones with their records, and the remaining ones as new calls, since nothing
+// that decides what a call may do is taken from a state.
 func (b *batch) restore(stored *pause.Batch, given map[string]pause.Answer) []*call {
 	calls := make([]*call, len(stored.Calls))
 	for i := range stored.Calls {
@@ -115,7 +115,7 @@ func (b *batch) restore(stored *pause.Batch, given map[string]pause.Answer) []*c
 	return calls
 }
 
-// replan plans the calls that have not ended, and applies what was submitted for them.
+// replan plans the calls that have not ended, and applies the outputs and approvals submitted for them.
 func (b *batch) replan(ctx context.Context, stored *pause.Batch, given map[string]pause.Answer, calls []*call) {
 	b.planInTurns(ctx, calls, func(i int, c *call) {
 		b.order.add(c.record.CallID)
@@ -134,7 +134,7 @@ func (b *batch) forgetPast(calls []*call) {
 		}
 		c.find()
 		switch m := c.entry.Manifest; {
-		case m == nil || c.isUntaken(): // the tool that ran may not be the one that has the name now
+		case m == nil || c.mayHaveLostOutput(): // the tool that ran may not be the one that has the name now
 			b.forgetAll()
 		case !m.Behavior.ReadOnly:
 			b.barrier(c)()
@@ -142,12 +142,12 @@ func (b *batch) forgetPast(calls []*call) {
 	}
 }
 
-// forgetAll invalidates what any call of the tenant may have made stale.
+// forgetAll invalidates the cached results that any call of the tenant may have made stale.
 func (b *batch) forgetAll() {
 	b.executor.answers.Barrier(tenantDomain(b.session.tenant), writableFiles)()
 }
 
-// submit applies what was submitted for a call that was planned again.
+// submit applies the output or approval submitted for a call that was planned again.
 func (c *call) submit(s *pause.Call, answer pause.Answer) {
 	switch {
 	case answer.Output != nil:
@@ -184,9 +184,10 @@ func (c *call) submitOutput(s *pause.Call, output *tool.Result) {
 	}
 }
 
-// isUntaken reports whether the client may have run the call without its output being taken: the host has given
-// it up, or has failed. Busy would ask for the call to be made again, and denied say that it was not run.
-func (c *call) isUntaken() bool {
+// mayHaveLostOutput reports whether the client may have run the call although its output was not accepted: the host
+// gave up the call, or failed. The kind is not busy, which would ask for the call to be made again, nor denied, which
+// would say that it was not run.
+func (c *call) mayHaveLostOutput() bool {
 	return c.record.Result.Kind == tool.Cancelled || c.record.Result.Kind == tool.Internal
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestResumeMistakes: each mistake of a submission is an error of its own, nothing runs, and the
+// TestResumeMistakes: each mistake of a submission has a separate error, nothing runs, and the
 // state can be tried again.
 func TestResumeMistakes(t *testing.T) {
 	var ran []string

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// resultKey identifies everything that determines a read-only call's result. A registration stands for the
+// resultKey identifies everything that determines a read-only call's result. A registration identifies the
 // tool's module, its manifest, its effective permissions and its mounts, which are all fixed
 // when it is loaded; where these depend on the call, they do so through the context values.
 type resultKey struct {
@@ -122,7 +122,7 @@ func appendFiles(text []byte, files []tool.File) []byte {
 	return text
 }
 
-// barrier invalidates what a call that is not read-only may make stale, now and when it has ended.
+// barrier invalidates the results that a call that is not read-only may make stale, now and when it has ended.
 func (b *batch) barrier(c *call) (end func()) {
 	domains := []string{tenantDomain(b.session.tenant)}
 	if slices.ContainsFunc(c.entry.Manifest.Permissions.Files,
@@ -132,8 +132,8 @@ func (b *batch) barrier(c *call) (end func()) {
 	return b.executor.answers.Barrier(domains...)
 }
 
-// isShareable reports whether the call's result also holds for its duplicates: it ran, or was cached, and did not end
-// for a reason of its own.
+// isShareable reports whether the call's result also applies to its duplicates: it ran, or was cached, and did not end
+// for a reason that concerns only this call.
 func (c *call) isShareable() bool {
 	return !c.record.Skipped &&
 		!slices.Contains([]tool.Kind{tool.Busy, tool.Cancelled, tool.Internal}, c.record.Result.Kind)

@@ -59,9 +59,8 @@ func (r *register) tools(t testing.TB) []registry.Tool {
 	}
 }
 
-// TestBarrierForgets: after a call of a tool that is not read-only, nothing that its tenant
-// knew is used again, in whatever session; and where it may write files, nothing that anybody
-// read from files.
+// TestBarrierForgets: after a call of a tool that is not read-only, no cached result of its tenant
+// is used again, in any session; and if it may write files, no result of any tenant's tool that sees files.
 func TestBarrierForgets(t *testing.T) {
 	tests := []struct {
 		barrier, tenant, session string // of the barrier; the answer is kept for tenant a
@@ -97,7 +96,7 @@ func TestBarrierForgets(t *testing.T) {
 	}
 }
 
-// TestBarrierThatFails: what failed or trapped may have changed something before.
+// TestBarrierThatFails: a call that failed or trapped may have changed something before.
 func TestBarrierThatFails(t *testing.T) {
 	for name, fail := range map[string]run{
 		"fails": func(context.Context, tool.Invocation) (tool.Outcome, error) { return tool.Outcome{}, nil },
@@ -124,7 +123,7 @@ func TestRefusedBarrierForgetsNothing(t *testing.T) {
 	assert.True(t, ask(t, e, nil, "one", "").Cached)
 }
 
-// step is one call at a time of a fake clock, in a session of its own.
+// step is one call at a time of a fake clock, in a separate session.
 type step struct {
 	at              time.Duration
 	name, arguments string
@@ -132,7 +131,7 @@ type step struct {
 }
 
 // TestBesideBarriers: reading and writing by several sessions of a tenant that overlap. A
-// call that begins after a write's end reads what was written, whatever was under way.
+// call that begins after a write's end reads the written value, whatever other calls are in progress.
 func TestBesideBarriers(t *testing.T) {
 	const second = time.Second
 	slow, write := `{"takes":"10s"}`, `{"takes":"4s"}`
@@ -176,7 +175,7 @@ func TestBesideBarriers(t *testing.T) {
 	}
 }
 
-// TestKeptOnlyBetweenBarriers: what ran beside a barrier is its caller's, and is not kept.
+// TestKeptOnlyBetweenBarriers: the result of a call that ran during a barrier goes to its caller and is not cached.
 func TestKeptOnlyBetweenBarriers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var numbers register
@@ -185,7 +184,7 @@ func TestKeptOnlyBetweenBarriers(t *testing.T) {
 		group.Go(func() { ask(t, e, nil, "write", `{"takes":"10s"}`) })
 		time.Sleep(time.Second)
 		assert.False(t, ask(t, e, nil, "read", "").Cached)
-		assert.False(t, ask(t, e, nil, "read", "").Cached, "the barrier is still under way")
+		assert.False(t, ask(t, e, nil, "read", "").Cached, "the barrier is still in progress")
 		group.Wait()
 		assert.False(t, ask(t, e, nil, "read", "").Cached)
 		assert.True(t, ask(t, e, nil, "read", "").Cached)

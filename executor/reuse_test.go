@@ -90,8 +90,8 @@ func TestReuseScopes(t *testing.T) {
 	}
 }
 
-// TestReuseKey: what may make the answer another one asks something else; what may not
-// asks the same.
+// TestReuseKey: calls are identical unless they differ in something that may change the
+// answer.
 func TestReuseKey(t *testing.T) {
 	type question struct {
 		tool, arguments string
@@ -168,7 +168,7 @@ func TestReuseOfReloadedTool(t *testing.T) {
 	assert.False(t, record.Cached)
 }
 
-// TestFailuresAreNotReused: of failures, only duplicates in the same batch hear.
+// TestFailuresAreNotReused: failures are shared only with duplicates in the same batch.
 func TestFailuresAreNotReused(t *testing.T) {
 	failing := map[string]func() (tool.Outcome, error){
 		"own failure": func() (tool.Outcome, error) { return tool.Outcome{Result: tool.Result{Error: "no"}}, nil },
@@ -197,8 +197,8 @@ func TestFailuresAreNotReused(t *testing.T) {
 	}
 }
 
-// TestReuseBytes: no more is kept than what the options say, and what was used longest ago
-// goes first.
+// TestReuseBytes: cached results do not exceed Reuse.Bytes, and the least recently used is
+// evicted first.
 func TestReuseBytes(t *testing.T) {
 	long := func(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 		return succeed(fmt.Sprintf("%01000d", invocation.Arguments.Len())), nil
@@ -251,7 +251,7 @@ func TestReuseAtOnce(t *testing.T) {
 	})
 }
 
-// TestReuseOfLongAnswers: what a batch cuts is whole for the next that asks.
+// TestReuseOfLongAnswers: a result that was cut for one batch is whole for the next.
 func TestReuseOfLongAnswers(t *testing.T) {
 	e := newExecutor(t, executor.Options{Output: executor.Output{PerCall: 1000, PerBatch: 1500}}, newFake(t, "one", readOnly, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 		return succeed(fmt.Sprintf("%0900d", 1)), nil

@@ -68,8 +68,8 @@ func (c *call) Abandon(outcome tool.Outcome, err error) {
 
 var errNoJSON = errors.New("the result's data is not JSON")
 
-// normalize sets the kind and the message that the tool's error stands for, and returns the error, or its cause if its
-// message says only that the host failed. It runs apart, since the error's methods are the tool's code as well.
+// normalize sets the kind and the message of the tool's error, and returns the error, or its cause if its message says
+// only that the host failed. Run it isolated, since the error's methods are the tool's code as well.
 func normalize(outcome *tool.Outcome, err error) error {
 	outcome.Denials = slices.Clone(outcome.Denials)
 	for i := range outcome.Denials {
@@ -137,7 +137,7 @@ func (c *call) complete(outcome tool.Outcome, err error) {
 }
 
 // acceptAnswer completes the record of a call that the client has run. A failure has the kind tool_failed: a
-// client's word is no proof of any other kind. ctx may have ended, since the client has already run the call.
+// client's word is not proof of any other kind. ctx may have ended, since the client has already run the call.
 func (b *batch) acceptAnswer(ctx context.Context, c *call) {
 	if !c.readOnly {
 		defer b.barrier(c)()

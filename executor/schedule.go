@@ -8,8 +8,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// schedule runs calls as far as possible: adjacent read-only calls in parallel, any other alone. Refused calls
-// run nothing, so they are no barriers. It returns the status of the batch.
+// schedule runs calls as far as possible: adjacent read-only calls in parallel, any other call by itself. Refused calls
+// run nothing, so they are not barriers. It returns the status of the batch.
 func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 	for _, c := range calls { // first, since their effects precede those of any call that runs from now on
 		if c.phase == phaseAnswered {
@@ -40,7 +40,7 @@ func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 				}
 			}
 			return Completed
-		case b.runIdle(ctx, left) || b.refuseTooLong(ctx, calls, maxCallsBytes, true): // others may be ready now
+		case b.runIdle(ctx, left) || b.refuseTooLong(ctx, calls, maxCallsBytes, true): // other calls may be ready now
 		case b.session.park(left):
 			b.keepApprovals(left)
 			return RequiresAction
@@ -50,7 +50,7 @@ func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 
 // ready appends the calls that can run in parallel next, and announces those that the client can run meanwhile.
 // The client gets its calls together and keeps their order itself, so they do not wait for each other; they
-// do wait for the calls that run here and must not be overtaken. Nothing runs behind a call that
+// do wait for the calls that run here and must not be overtaken. No call runs before an earlier one that
 // is not read-only and cannot run yet.
 func (b *batch) ready(ctx context.Context, calls, ready []*call) []*call {
 	here := false   // an earlier call runs here, and has not ended
@@ -86,7 +86,7 @@ func (b *batch) ready(ctx context.Context, calls, ready []*call) []*call {
 	return ready
 }
 
-// runIdle ends refused and cancelled calls at once, wherever they stand. It reports whether there were any.
+// runIdle ends refused and cancelled calls at once, at any position. It reports whether there were any.
 func (b *batch) runIdle(ctx context.Context, calls []*call) (some bool) {
 	for _, c := range calls {
 		if c.phase == phaseRefused || c.phase != phaseEnded && c.isCancelled() {
@@ -144,8 +144,8 @@ func group(calls []*call) [][]*call {
 	return groups
 }
 
-// runGroup runs the first of identical calls. The others share its result, unless that says nothing about
-// theirs.
+// runGroup runs the first of identical calls. The later ones share its result if that applies to them; otherwise the
+// next one is run.
 func (b *batch) runGroup(ctx context.Context, calls []*call) {
 	var source *call
 	for _, c := range calls {

@@ -67,7 +67,7 @@ func TestCallsRunInParallel(t *testing.T) {
 	}
 }
 
-// TestRefusedCallsSeparateNothing: a call that is not run is no barrier.
+// TestRefusedCallsSeparateNothing: a call that is not run is not a barrier.
 func TestRefusedCallsSeparateNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wait := func(context.Context, tool.Invocation) (tool.Outcome, error) {
@@ -77,7 +77,7 @@ func TestRefusedCallsSeparateNothing(t *testing.T) {
 		e := newExecutor(t, executor.Options{}, newFake(t, "read", readOnly, wait), newFake(t, "write", nil, wait))
 		start := time.Now()
 		executeAll(t, e, executor.Batch{Calls: []tool.Call{
-			newCall("1", "read", ""), newCall("2", "write", "not JSON"), newCall("3", "nobody", ""), newCall("4", "read", `{"other":1}`),
+			newCall("1", "read", ""), newCall("2", "write", "not JSON"), newCall("3", "missing", ""), newCall("4", "read", `{"other":1}`),
 		}})
 		assert.Equal(t, time.Second, time.Since(start))
 	})
@@ -120,7 +120,7 @@ func TestCancel(t *testing.T) {
 					assert.Equal(t, test.running, records[2].Result.Kind)
 					assert.True(t, records[2].Skipped)
 					assert.NotEmpty(t, records[2].Result.Error)
-					assert.Equal(t, tool.InvalidArguments, records[3].Result.Kind, "what is wrong with a call is still said")
+					assert.Equal(t, tool.InvalidArguments, records[3].Result.Kind, "a mistake in a call is still reported")
 				})
 			})
 		}
@@ -133,7 +133,7 @@ func TestConcurrentBatches(t *testing.T) {
 		"context": []string{"session"}, "behavior": fields{"read_only": true},
 	}, func(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 		own := invocation.Context["session"]
-		invocation.Context["session"] = "nobody's"
+		invocation.Context["session"] = "changed"
 		return succeed(own), nil
 	}))
 	watcher := watch(t, e, nil)

@@ -18,13 +18,13 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// SessionOptions say to whom a session belongs and what it may do. The zero value is a session of
+// SessionOptions set a session's tenant and user, and what its agent may do. The zero value is a session of
 // the tenant "" without context values that may call all tools.
 type SessionOptions struct {
 	// ID names the session in events and entries and should be unique. If it is empty, the executor
 	// makes one.
 	ID string
-	// Tenant is on whose behalf calls are made. Limits, rates, circuit breakers and cached results are
+	// Tenant is the tenant that calls are made for. Limits, rates, circuit breakers and cached results are
 	// kept per tenant.
 	Tenant string
 	// Context holds the values of parameters that the host fills in. They must come
@@ -37,8 +37,8 @@ type SessionOptions struct {
 	// begins or resumes, and before a call of it starts if it has not been asked for a second. It may be called
 	// concurrently. If it fails, so does the batch, and later calls of a batch that has begun are denied.
 	AllowedNow func() ([]string, error)
-	// User is whom the agent works for, for tools that ask. Approvals and cached results are for this
-	// user alone; it decides nothing else.
+	// User is the user that the agent works for, which tools can read. Approvals and cached results are only for this
+	// user; it decides nothing else.
 	User string
 	// Files are the host's files for the session's calls.
 	Files []tool.File
@@ -62,7 +62,7 @@ type Session struct {
 
 	approved *pause.Approvals
 
-	names []string                 // what is allowed, unless ask says it; see SessionOptions
+	names []string                 // the allowed tools, if ask is nil; see SessionOptions
 	ask   func() ([]string, error) // may be nil
 
 	mu      sync.Mutex
@@ -185,7 +185,7 @@ func (s *Session) ID() string { return s.id }
 // Cancel cancels one call of the session by its call id, which [tool.BatchStarted] lists. A running call
 // is stopped, with the calls that it has made; one that waits for its turn, an output or an approval
 // is not started. Its record has the kind cancelled. No other call is affected. Cancel returns at
-// once; it returns false if no such call is under way, as in a paused batch.
+// once; it returns false if no such call is in progress, as in a paused batch.
 func (s *Session) Cancel(callID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock() // until it is cancelled: a batch that pauses must not miss it
@@ -196,11 +196,11 @@ func (s *Session) Cancel(callID string) bool {
 	return ok
 }
 
-// Page returns at most most bytes of a result part that was cut, starting at the byte from. Zero means
+// Page returns at most limit bytes of a result part that was cut, starting at the byte from. A limit of zero means
 // 32 KiB. References are in [tool.Record.Cuts]; those of other sessions are unknown. The error is
 // worded for a model.
-func (s *Session) Page(reference string, from, most int64) (tool.Page, error) {
-	return s.cut.Page(reference, from, most)
+func (s *Session) Page(reference string, from, limit int64) (tool.Page, error) {
+	return s.cut.Page(reference, from, limit)
 }
 
 // Approvals returns the approvals that hold in the session, oldest first, for the [SessionOptions] of a later
@@ -254,7 +254,7 @@ func (s *Session) park(calls []*call) bool {
 	return true
 }
 
-// remove unregisters a call, but not another with the same id. The lock is held.
+// remove unregisters a call, but not another with the same id. The caller must hold s.mu.
 func (s *Session) remove(c *call) {
 	if s.calls[c.record.CallID] == c {
 		delete(s.calls, c.record.CallID)

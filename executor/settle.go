@@ -8,7 +8,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// settle cuts the result to what goes to the model, and reports how the call ended.
+// settle cuts the result to its share for the model, and reports how the call ended.
 func (b *batch) settle(ctx context.Context, c *call) {
 	if c.source == nil || c.phase == phaseRefused { // duplicates have the result of their source
 		b.shorten(c)

@@ -50,7 +50,7 @@ func (s State) ID() string { return s.stored().ID }
 // stored returns the batch, or an empty one for the zero value.
 func (s State) stored() *pause.Batch { return cmp.Or(s.batch, &pause.Batch{}) }
 
-// Pending returns what the batch waits for, in the order of the calls. It is never nil.
+// Pending returns the actions that the batch waits for, in the order of the calls. It is never nil.
 func (s State) Pending() []tool.Action { return s.stored().Pending() }
 
 // Expires returns until when the batch can be resumed.
@@ -76,7 +76,7 @@ func (s State) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a state, and the zero value for null. The document need not be trusted. On failure, with
-// [ErrInvalidState], the state stays as it was. A document longer than [MaxStateBytes] is refused
+// [ErrInvalidState], the state is unchanged. A document longer than [MaxStateBytes] is refused
 // unread; the reader of an enclosing document has to bound that itself.
 func (s *State) UnmarshalJSON(document []byte) error {
 	if err := checkSize(len(document)); err != nil {
@@ -136,22 +136,22 @@ func (s *State) Scan(column any) error {
 const (
 	// maxWaitingBytes bounds the calls of a batch in a state. The rest is for their results.
 	maxWaitingBytes = MaxStateBytes / 2
-	// maxCallsBytes bounds all calls of a batch in a state, and leaves enough for what a state needs besides them.
+	// maxCallsBytes bounds all calls of a batch in a state, and leaves enough for the state's other members.
 	maxCallsBytes = MaxStateBytes - 4<<10
 )
 
 const tooLong = "the batch is too large to pause for an answer or an approval; make fewer or shorter calls at a time"
 
-// refuseTooLong refuses the waiting calls of a batch whose calls take more than most bytes in a state's JSON, as
+// refuseTooLong refuses the waiting calls of a batch whose calls take more than limit bytes in a state's JSON, as
 // encoding/json writes it inside another document: a model must not be able to produce a state that cannot be stored.
 // Calls that have ended count if all is set. It reports whether it refused any.
-func (b *batch) refuseTooLong(ctx context.Context, calls []*call, most int, all bool) bool {
+func (b *batch) refuseTooLong(ctx context.Context, calls []*call, limit int, all bool) bool {
 	if !slices.ContainsFunc(calls, (*call).waits) {
 		return false
 	}
 	size := 0
 	for _, c := range calls {
-		if size > most {
+		if size > limit {
 			break
 		}
 		if c.phase == phaseEnded && !all {
@@ -159,10 +159,10 @@ func (b *batch) refuseTooLong(ctx context.Context, calls []*call, most int, all 
 		}
 		text, err := json.Marshal(c.stored())
 		if size += len(text) + 1; err != nil { // and a comma
-			size = most + 1
+			size = limit + 1
 		}
 	}
-	if size <= most {
+	if size <= limit {
 		return false
 	}
 	for _, c := range calls {
@@ -175,7 +175,7 @@ func (b *batch) refuseTooLong(ctx context.Context, calls []*call, most int, all 
 	return true
 }
 
-// stored returns the call as it stands in a state.
+// stored returns the call in the form in which a state holds it.
 func (c *call) stored() pause.Call {
 	if c.phase == phaseEnded {
 		return pause.Ended(&c.record, c.final)

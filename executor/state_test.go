@@ -48,12 +48,12 @@ func fullState(t testing.TB) *executor.State {
 	signed := newCall("call_2", "shell", `{"command":"<ls>"}`)
 	signed.Signature = "c2lnbmF0dXJl"
 	report := paused(t, e, newSession(t, e, executor.SessionOptions{Tenant: "t", Context: map[string]string{"k": "v"}}),
-		newCall("call_1", "rich", `{"n":"5"}`), signed, newCall("", "erase", `{"path":"/é"}`), newCall("call_1", "rich", `{"n":5}`), newCall("4", "nobody", "{"))
+		newCall("call_1", "rich", `{"n":"5"}`), signed, newCall("", "erase", `{"path":"/é"}`), newCall("call_1", "rich", `{"n":5}`), newCall("4", "missing", "{"))
 	require.Len(t, report.Records, 2)
 	return report.State
 }
 
-// TestStateRoundTrip: what a state says is the same after it was stored in any way, however often.
+// TestStateRoundTrip: a state is the same after it was stored in any way, however often.
 func TestStateRoundTrip(t *testing.T) {
 	state := fullState(t)
 	text := jsonOf(t, state)
@@ -80,7 +80,7 @@ func memberOf(t *testing.T, document []byte, name string) json.RawMessage {
 	return members[name]
 }
 
-// TestZeroState: the state of no batch is null wherever it is stored.
+// TestZeroState: the zero state is null wherever it is stored.
 func TestZeroState(t *testing.T) {
 	var zero executor.State
 	assert.Equal(t, []tool.Action{}, zero.Pending())
@@ -95,7 +95,7 @@ func TestZeroState(t *testing.T) {
 	assert.Equal(t, zero, read)
 }
 
-// TestPendingIsACopy: what a state's reader changes is not the state's.
+// TestPendingIsACopy: changes to the result of Pending do not change the state.
 func TestPendingIsACopy(t *testing.T) {
 	state := fullState(t)
 	before := jsonOf(t, state)
@@ -109,7 +109,7 @@ func TestPendingIsACopy(t *testing.T) {
 	assert.Equal(t, string(before), string(after))
 }
 
-// TestHostileStates: what no executor writes is not read, and changes nothing.
+// TestHostileStates: a state that no executor writes is refused, and changes nothing.
 func TestHostileStates(t *testing.T) {
 	state := fullState(t)
 	text := jsonOf(t, state)
@@ -303,7 +303,7 @@ func TestManyApprovals(t *testing.T) {
 	}))
 	session := newSession(t, e, executor.SessionOptions{})
 	report := paused(t, e, session, numbered(3000, "shell", "erase")...)
-	require.Len(t, report.Pending, 1501, "approvals are all asked for; a client's call waits for what stands before it")
+	require.Len(t, report.Pending, 1501, "all approvals are requested; a client's call waits for earlier calls")
 	for want := range 3 {
 		report = resume(t, e, answered(session, *report.State))
 		assertPaused(t, report)
@@ -311,8 +311,8 @@ func TestManyApprovals(t *testing.T) {
 	}
 }
 
-// FuzzState: what is read of any document can be written and read again as the same, and nothing is
-// run that the state's calls do not say.
+// FuzzState: a state read from any document can be written and read again unchanged, and only
+// the state's calls are run.
 func FuzzState(f *testing.F) {
 	text := noerr.Get(json.Marshal(fullState(f)))(f)
 	f.Add(text)

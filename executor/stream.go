@@ -24,9 +24,9 @@ type StreamOptions struct {
 // Stream shows the progress of a batch in an order fit for people: one call speaks at a time. Get
 // one from [NewStream], pass it in a [Batch] or [Resumption], and read it meanwhile. A stream
 // serves one batch until that ends, pauses or is refused. It is safe for concurrent use and needs no
-// closing. It delays no call, even if nobody reads it.
+// closing. It delays no call, even without a reader.
 //
-// A call speaks from its first CallOutput to its CallFinished, and the others' outputs wait until then,
+// A call speaks from its first CallOutput to its CallFinished, and other calls' outputs wait until then,
 // in the order in which the calls first had any. Other events do not wait, but do not
 // overtake the speaking call. Hidden and nested calls have no events, and BatchStarted and BatchResumed
 // do not list them; the totals count them. Times ascend for each call, not for all together.
@@ -124,7 +124,7 @@ func (s *Stream) finish() {
 	s.bell.end()
 }
 
-// wake is called with the lock held.
+// wake wakes a reader if an event is ready. The caller must hold s.mu.
 func (s *Stream) wake() {
 	if s.line.Ready() {
 		s.bell.ring()

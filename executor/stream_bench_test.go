@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// BenchmarkStream measures batches of four calls that each say ten words: with nobody there, with a
-// stream that nobody reads, and with one that is read meanwhile.
+// BenchmarkStream measures batches of four calls that each emit ten words: without a stream, with an
+// unread stream, and with one that is read meanwhile.
 func BenchmarkStream(b *testing.B) {
 	speaks := func(_ context.Context, i tool.Invocation) (tool.Outcome, error) {
 		for range 10 {

@@ -21,7 +21,7 @@ type watched struct {
 	writes func(name string) bool // that calls of the tool are barriers
 }
 
-// streamChecker holds what [tool.EventType], [tool.Event] and [executor.Stream] promise.
+// streamChecker checks the promises of [tool.EventType], [tool.Event] and [executor.Stream].
 type streamChecker struct {
 	watched
 	faults  []string
@@ -35,11 +35,11 @@ type streamChecker struct {
 type watchedCall struct {
 	waited, started, finished bool
 	last                      time.Time
-	heard                     int // how much of what it said was heard or is known to be lost
+	heard                     int // the number of its emissions that were read or are known to be lost
 	lost                      int
 }
 
-// check returns what is wrong with a stream; nothing if all is well.
+// check returns the faults of a stream; nil if there are none.
 func (w watched) check() []string {
 	c := streamChecker{watched: w, calls: map[string]*watchedCall{}}
 	if len(w.events) < 2 {
@@ -58,7 +58,7 @@ func (c *streamChecker) fault(format string, arguments ...any) {
 	c.faults = append(c.faults, fmt.Sprintf(format, arguments...))
 }
 
-// begin checks the first event, and what it lists against the calls that were handed in.
+// begin checks the first event, and compares the calls that it lists with those of the batch.
 func (c *streamChecker) begin(event tool.Event) {
 	want := tool.BatchStarted
 	if c.before != nil {
@@ -95,7 +95,7 @@ func (c *streamChecker) begin(event tool.Event) {
 	}
 }
 
-// common checks what holds of every event, and reports whether it does.
+// common checks the properties of every event, and reports whether they hold.
 func (c *streamChecker) common(event tool.Event) bool {
 	before := len(c.faults)
 	ofCall := event.CallID != ""
@@ -146,7 +146,7 @@ func (c *streamChecker) event(event tool.Event) {
 			c.fault("%s starts twice", event.CallID)
 		}
 		call.started = true
-		c.alone(event.CallID)
+		c.checkOrder(event.CallID)
 	case tool.CallOutput:
 		c.speaks(event, call)
 		c.heard(event, call)
@@ -158,7 +158,7 @@ func (c *streamChecker) event(event tool.Event) {
 	}
 }
 
-// speaks checks that nobody else has the floor.
+// speaks checks that no other call is active.
 func (c *streamChecker) speaks(event tool.Event, call *watchedCall) {
 	if !call.started {
 		c.fault("%s: %s before it has started", event.CallID, event.Type)
@@ -172,7 +172,7 @@ func (c *streamChecker) speaks(event tool.Event, call *watchedCall) {
 	c.speaker = event.CallID
 }
 
-// heard checks that what is heard was said, and neither twice nor too late.
+// heard checks that the call made the emission, and that it is read neither twice nor too late.
 func (c *streamChecker) heard(event tool.Event, call *watchedCall) {
 	at := slices.IndexFunc(c.said(event.CallID)[call.heard:], func(s saying) bool { return reflect.DeepEqual(s.emission, *event.Emission) })
 	if at < 0 {
@@ -183,8 +183,8 @@ func (c *streamChecker) heard(event tool.Event, call *watchedCall) {
 	call.heard++
 }
 
-// left checks that of what was left out just before an event so many are lost as it says. What is
-// not lost has had another of its kind take its place.
+// left checks the number of lost emissions in an event against the emissions missing just before it. Those that
+// are not lost were replaced by a later one of their kind.
 func (c *streamChecker) left(event tool.Event, call *watchedCall, count int) {
 	said := c.said(event.CallID)[call.heard:]
 	must := 0
@@ -215,9 +215,9 @@ func (c *streamChecker) finishes(event tool.Event, call *watchedCall) {
 	}
 }
 
-// alone checks at the start of a call that no barrier is passed in either direction. A client runs
+// checkOrder checks at the start of a call that no barrier is passed in either direction. A client runs
 // its calls when it is told of them, so that only the host's barriers hold these back.
-func (c *streamChecker) alone(id string) {
+func (c *streamChecker) checkOrder(id string) {
 	own := slices.IndexFunc(c.listed, func(p tool.Planned) bool { return p.CallID == id })
 	if !c.ran(id) {
 		return

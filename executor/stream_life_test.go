@@ -73,7 +73,7 @@ func TestStreamReadersDivideTheEvents(t *testing.T) {
 	assert.Equal(t, map[tool.EventType]int{tool.BatchStarted: 1, tool.CallStarted: 50, tool.CallOutput: 100, tool.CallFinished: 50, tool.BatchFinished: 1}, seen)
 }
 
-// TestStreamOfPausedBatch: a stream ends with the pause, and another goes on from there, with the
+// TestStreamOfPausedBatch: a stream ends with the pause, and another continues from there, with the
 // calls that have not ended.
 func TestStreamOfPausedBatch(t *testing.T) {
 	world := newTalkWorld()
@@ -110,7 +110,7 @@ func TestStreamOfPausedBatch(t *testing.T) {
 	assert.Len(t, events[0].Calls, 2)
 }
 
-// TestStreamOfManyVoices: a tool may speak from several goroutines at once, beside others that do.
+// TestStreamOfManyVoices: several tools may emit at once, each from several goroutines.
 func TestStreamOfManyVoices(t *testing.T) {
 	voices := func(_ context.Context, i tool.Invocation) (tool.Outcome, error) {
 		var group sync.WaitGroup
@@ -153,7 +153,7 @@ func TestStreamOfManyVoices(t *testing.T) {
 	}
 }
 
-// TestStreamEmitAfterTheEnd: who speaks after his call has ended is not heard, and told so.
+// TestStreamEmitAfterTheEnd: an emission after the end of its call is refused with an error.
 func TestStreamEmitAfterTheEnd(t *testing.T) {
 	var host tool.Host
 	e := newExecutor(t, executor.Options{}, newFake(t, "leaks", nil, func(_ context.Context, i tool.Invocation) (tool.Outcome, error) {
@@ -168,8 +168,8 @@ func TestStreamEmitAfterTheEnd(t *testing.T) {
 	assert.Equal(t, []string{"batch_started", "call_started leaks", "call_finished leaks", "batch_finished"}, lines(drainStream(t, stream)))
 }
 
-// TestEmitUnwatched: a call may speak though nobody watches. What is no emission is refused all the
-// same, and once the call has ended it says nothing.
+// TestEmitUnwatched: a call may emit without a watcher. Invalid emissions are refused all the
+// same, and so are emissions after the end of the call.
 func TestEmitUnwatched(t *testing.T) {
 	var host tool.Host
 	e := newExecutor(t, executor.Options{}, newFake(t, "talk", nil, func(_ context.Context, i tool.Invocation) (tool.Outcome, error) {
@@ -179,7 +179,7 @@ func TestEmitUnwatched(t *testing.T) {
 		return succeed("done"), nil
 	}))
 	record := ask(t, e, nil, "talk", "")
-	assert.Equal(t, "done", record.Result.Output, "it is no part of the result")
+	assert.Equal(t, "done", record.Result.Output, "it is not part of the result")
 	err := host.Emit(tool.Emission{Type: tool.EmitText, Text: "late"})
 	require.ErrorIs(t, err, tool.Cancelled)
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // TestStreamModel runs hundreds, or thousands, of random batches of tools that talk, fail, crash, hang, are
-// hidden, call others, ask, or are the client's, for readers that are quick, slow or late, and
+// hidden, call other tools, ask, or are the client's, for readers that are quick, slow or late, and
 // checks everything that the streams show.
 func TestStreamModel(t *testing.T) {
 	seed := *modelSeed
@@ -74,7 +74,7 @@ func streamModelOptions() map[string]streamModelOption {
 	}
 }
 
-// streamSum is what a run of the model had in it.
+// streamSum counts the events of a run of the model.
 type streamSum struct{ events, outputs, lost, paused, failed atomic.Int64 }
 
 func (s *streamSum) add(w watched) {
@@ -216,7 +216,7 @@ func readStream(t testing.TB, stream *executor.Stream, way int, ended <-chan str
 
 // calls makes up the calls of a batch.
 func (p *streamPlayer) calls(number string) (calls []tool.Call) {
-	names := []string{"talk", "talk", "talk", "live", "live", "relay", "relay", "whisper", "nobody", "write", "secretly", "asks", "client_read", "client_write"}
+	names := []string{"talk", "talk", "talk", "live", "live", "relay", "relay", "whisper", "missing", "write", "secretly", "asks", "client_read", "client_write"}
 	if p.random.IntN(3) > 0 {
 		names = names[:8]
 	}

@@ -36,8 +36,8 @@ func chatty(_ context.Context, i tool.Invocation) (tool.Outcome, error) {
 	return succeed("done"), nil
 }
 
-// TestStreamMemory: of a tool that says much more than anybody reads, a stream holds no more than
-// its bound. Without the bound it holds all.
+// TestStreamMemory: if a tool emits much more than is read, a stream holds no more than
+// its bound. Without the bound it holds everything.
 func TestStreamMemory(t *testing.T) {
 	const size, said = 64 << 10, 1000 * (64 << 10)
 	held := func(options executor.StreamOptions) int64 {
@@ -111,7 +111,7 @@ func TestStreamIsShared(t *testing.T) {
 	}
 }
 
-// TestSlowReaderBlocksNobody: while one reader sleeps for a day, its batch ends, and so do others,
+// TestSlowReaderBlocksNobody: while one reader sleeps for a day, its batch and other batches end,
 // each as soon as without it.
 func TestSlowReaderBlocksNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -148,7 +148,7 @@ func takingASecond(t testing.TB) []registry.Tool {
 	})}
 }
 
-// TestStreamIsLive: what is said is read while the call goes on.
+// TestStreamIsLive: emissions can be read while the call runs.
 func TestStreamIsLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newExecutor(t, executor.Options{}, takingASecond(t)...)

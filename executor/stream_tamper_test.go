@@ -24,7 +24,7 @@ func genuine(t *testing.T) watched {
 		world.say(i, emissionOf('t', "one"))
 		spoken <- struct{}{}
 		spoken <- struct{}{}
-		spoken <- struct{}{} // both of the others have gone on
+		spoken <- struct{}{} // the second call has received twice
 		world.say(i, emissionOf('t', "two"))
 		return succeed(""), nil
 	})
@@ -38,7 +38,7 @@ func genuine(t *testing.T) watched {
 	e := newExecutor(t, executor.Options{}, append(world.tools(t), first, second)...)
 	stream := newStream(t, executor.StreamOptions{})
 	report := reportOf(t, e, executor.Batch{Stream: stream, Calls: []tool.Call{
-		newCall("1", "first", "{}"), newCall("2", "second", "{}"), talking("3", "whisper", "t"), newCall("4", "nobody", "{}"), talking("5", "write", "tpt"),
+		newCall("1", "first", "{}"), newCall("2", "second", "{}"), talking("3", "whisper", "t"), newCall("4", "missing", "{}"), talking("5", "write", "tpt"),
 	}})
 	return watched{
 		events: drainStream(t, stream), report: report, said: world.saidBy, hidden: isHiddenTalk, writes: isWritingTalk,
@@ -56,8 +56,8 @@ func at(i int, change func(*tool.Event)) func(*watched) {
 	return func(w *watched) { change(&w.events[i]) }
 }
 
-// TestStreamCheckerNotices: the checker of the streams accepts what is genuine, and nothing that
-// was left out, told twice, moved or changed.
+// TestStreamCheckerNotices: the checker of streams accepts a genuine stream, and none with an event that
+// was left out, repeated, moved or changed.
 func TestStreamCheckerNotices(t *testing.T) {
 	original := genuine(t)
 	require.Empty(t, original.check(), show(original.events))
@@ -107,7 +107,7 @@ func dependent(a, b tool.Event) bool {
 	return a.CallID == b.CallID || a.CallID == "" || b.CallID == ""
 }
 
-// ofContent returns changes of what an event holds.
+// ofContent returns changes of an event's content.
 func ofContent(i int, name string, event tool.Event) (all []tampering) {
 	if event.Emission != nil {
 		other := *event.Emission

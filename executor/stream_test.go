@@ -23,7 +23,7 @@ func newStream(t testing.TB, options executor.StreamOptions) *executor.Stream {
 	return stream
 }
 
-// drainStream returns what is left of a stream whose batch has ended.
+// drainStream returns the remaining events of a stream whose batch has ended.
 func drainStream(t testing.TB, stream *executor.Stream) (events []tool.Event) {
 	t.Helper()
 	for event, err := range stream.Events(t.Context()) {
@@ -33,7 +33,7 @@ func drainStream(t testing.TB, stream *executor.Stream) (events []tool.Event) {
 	return events
 }
 
-// lines writes events down, one word for each: the kind, the tool, and what is said.
+// lines formats each event as its type, its tool and the text of its emission.
 func lines(events []tool.Event) (lines []string) {
 	for _, event := range events {
 		line := strings.TrimSpace(fmt.Sprint(event.Type, " ", event.Tool))
@@ -45,7 +45,7 @@ func lines(events []tool.Event) (lines []string) {
 	return lines
 }
 
-// saysAll returns what a tool does that says a text each time it gets something, until there is no more.
+// saysAll returns a tool's function that emits each word that it receives, until words is closed.
 func saysAll(words <-chan string) run {
 	return func(ctx context.Context, i tool.Invocation) (tool.Outcome, error) {
 		for word := range words {
@@ -57,8 +57,8 @@ func saysAll(words <-chan string) run {
 	}
 }
 
-// TestStreamShowsOneCallAtATime: tools run at the same time, and what they say is shown one after the other, in the
-// order in which each was first heard, as soon as its turn has come.
+// TestStreamShowsOneCallAtATime: tools run at the same time, and their outputs are shown one tool after the other, in
+// the order of their first outputs, each as soon as its turn has come.
 func TestStreamShowsOneCallAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		words := map[string]chan string{"a": make(chan string), "b": make(chan string), "c": make(chan string)}
@@ -76,7 +76,7 @@ func TestStreamShowsOneCallAtATime(t *testing.T) {
 				seen = append(seen, lines([]tool.Event{event})...)
 			}
 		})
-		// what was shown since the last time, once nothing more happens
+		// shown returns the events shown since its last call, once nothing more happens.
 		shown := func() []string {
 			synctest.Wait()
 			shown := seen
@@ -107,7 +107,7 @@ func TestStreamShowsOneCallAtATime(t *testing.T) {
 }
 
 // TestStreamHidesHiddenTools: hidden tools, and tools that tools call, have no events in a stream. Subscribers
-// have them, and nobody what is said beside the stream.
+// get their events, but no emissions.
 func TestStreamHidesHiddenTools(t *testing.T) {
 	world := newTalkWorld()
 	e := newExecutor(t, executor.Options{Parallel: 1}, world.tools(t)...)
@@ -153,12 +153,12 @@ func TestStreamHidesLateCalls(t *testing.T) {
 func TestStreamEventsHaveNoNull(t *testing.T) {
 	world := newTalkWorld()
 	e := newExecutor(t, executor.Options{}, world.tools(t)...)
-	for _, calls := range [][]tool.Call{nil, {talking("1", "talk", "tTjpiIb"), talking("2", "live", "f"), newCall("3", "nobody", ""), talking("4", "whisper", "x")}} {
+	for _, calls := range [][]tool.Call{nil, {talking("1", "talk", "tTjpiIb"), talking("2", "live", "f"), newCall("3", "missing", ""), talking("4", "whisper", "x")}} {
 		stream := newStream(t, executor.StreamOptions{})
 		_ = reportOf(t, e, executor.Batch{Stream: stream, Calls: calls})
 		for _, event := range drainStream(t, stream) {
 			text := jsonOf(t, event)
-			assert.NotContains(t, strings.ReplaceAll(string(text), `"fuel":null`, ""), "null", "but for fuel that nobody counts")
+			assert.NotContains(t, strings.ReplaceAll(string(text), `"fuel":null`, ""), "null", "except for fuel that is not counted")
 			back := noerr.Decode[tool.Event](t, text)
 			again := jsonOf(t, back)
 			assert.JSONEq(t, string(text), string(again))
@@ -194,7 +194,7 @@ func TestStreamServesOneBatch(t *testing.T) {
 	assert.Equal(t, []string{"batch_started", "call_started says", "call_output says: 1", "call_output says: 2", "call_finished says", "batch_finished"}, lines(drainStream(t, stream)))
 }
 
-// TestStreamOptions: what is refused says so.
+// TestStreamOptions: invalid options and streams are refused.
 func TestStreamOptions(t *testing.T) {
 	_, err := executor.NewStream(executor.StreamOptions{Bytes: -1})
 	require.ErrorIs(t, err, executor.ErrInvalidOptions)

@@ -14,11 +14,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// talkWorld is what is behind tools that talk. It notes what each call said.
+// talkWorld implements tools that emit, and records the emissions of each call.
 type talkWorld struct {
 	mu    sync.Mutex
 	said  map[string][]saying // by call id
-	stops []func()            // what ends each of the batches; a call may stop its own
+	stops []func()            // each ends one of the batches; a call may stop its own
 }
 
 // saying is an emission that the host took, and between which times it did.
@@ -35,7 +35,7 @@ func newTalkWorld() *talkWorld { return &talkWorld{said: map[string][]saying{}} 
 //	j     say JSON
 //	p     tell progress
 //	i I   show a partial image, or a whole one
-//	b     say what no host takes
+//	b     make an invalid emission
 //	z     take a while
 //	c     call another tool that says a text, if it may
 //	s     stop the batch
@@ -133,7 +133,7 @@ func (w *talkWorld) stop(batch string) {
 	}
 }
 
-// saidBy returns what a call said.
+// saidBy returns the emissions of a call.
 func (w *talkWorld) saidBy(call string) []saying {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 type SubscribeOptions struct {
 	// Session limits the subscription to this session's events. Nil means all sessions.
 	Session *Session
-	// Queue is how many events may wait. Zero means 1,024; a negative number is an error.
+	// Queue is the maximum number of waiting events. Zero means 1,024; a negative number is an error.
 	Queue int
 }
 
@@ -27,10 +27,10 @@ type SubscribeOptions struct {
 type Subscription struct {
 	of      *subscribers
 	session *Session // whose events are wanted; nil for all
-	most    int
+	limit   int
 	bell    bell
 
-	// What follows is guarded by the lock of the subscribers.
+	// The fields below are guarded by of.mu.
 	queue  []*tool.Event
 	lost   int64 // since the last one was read
 	closed bool
@@ -54,7 +54,7 @@ func (e *Executor) Subscribe(options SubscribeOptions) (*Subscription, error) {
 		return nil,
 			&Error{Op: "subscribe", Err: fmt.Errorf("%w: the session %s is another executor's", ErrInvalidOptions, session.id)}
 	}
-	s := &Subscription{of: &e.subscribers, session: options.Session, most: options.Queue, bell: newBell()}
+	s := &Subscription{of: &e.subscribers, session: options.Session, limit: options.Queue, bell: newBell()}
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	s.of.all = append(s.of.all, s)
@@ -71,7 +71,7 @@ func (s *subscribers) send(event *tool.Event, session *Session) {
 	defer s.mu.Unlock()
 	for _, to := range s.all {
 		if to.session == nil || to.session == session {
-			if len(to.queue) == to.most {
+			if len(to.queue) == to.limit {
 				to.drop()
 				to.lost++
 			}
@@ -87,7 +87,7 @@ func (s *Subscription) drop() {
 	s.queue = s.queue[1:]
 }
 
-// Next waits for the next event. lost is how many events were dropped just before it. Next fails with
+// Next waits for the next event. lost is the number of events dropped just before it. Next fails with
 // [io.EOF] once the subscription is closed and has no event left, or with the error of ctx, which loses no event.
 func (s *Subscription) Next(ctx context.Context) (event tool.Event, lost int64, err error) {
 	err = s.bell.await(ctx, func() (ok bool, err error) {

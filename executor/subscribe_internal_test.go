@@ -28,14 +28,14 @@ func subscribe(t *testing.T, queue int) (*subscribers, *Subscription) {
 
 func numbered(n int) *tool.Event { return &tool.Event{CallID: strconv.Itoa(n)} }
 
-// numberOf is which event was got, and what was lost before it.
+// numberOf returns the number of an event.
 func numberOf(t *testing.T, event tool.Event) int64 {
 	n := noerr.Get(strconv.ParseInt(event.CallID, 10, 64))(t)
 	return n
 }
 
-// TestQueuesUnderLoad: each event is either got or counted as lost, once, in the one order of all, by
-// however many readers, while others subscribe and close, and give up.
+// TestQueuesUnderLoad: each event is either read or counted as lost, once, in the same order for all, by
+// any number of readers, while other subscribers come, close and give up.
 func TestQueuesUnderLoad(t *testing.T) {
 	const senders, each = 4, 2000
 	all, first := subscribe(t, 64)
@@ -82,8 +82,8 @@ func TestQueuesUnderLoad(t *testing.T) {
 	assert.True(t, all.idle())
 }
 
-// TestReadersShareABurst: one token wakes one reader; what came with it must reach the others, also
-// where one of them gives up at that moment.
+// TestReadersShareABurst: one token wakes one reader; further events of the burst must reach the other readers,
+// even if one of them gives up at that moment.
 func TestReadersShareABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, s := subscribe(t, 10)
@@ -110,7 +110,7 @@ func TestReadersShareABurst(t *testing.T) {
 	})
 }
 
-// TestEventsAreFreed: what was read or dropped is nobody's any more, and neither is a subscription that
+// TestEventsAreFreed: events that were read or dropped can be collected, and so can a subscription that
 // was closed.
 func TestEventsAreFreed(t *testing.T) {
 	all, s := subscribe(t, 2)

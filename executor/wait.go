@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// show sets what an approval of the call is for in its action.
+// show sets the fingerprint and the callees in the call's action, so that an approver sees what an approval covers.
 func (w *need) show(c *call) {
 	id := c.record.CallID
 	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, w.before), w.effect.shown()
@@ -23,7 +23,7 @@ func (w *need) show(c *call) {
 // isClient reports whether the client runs the call.
 func (c *call) isClient() bool { return c.wait != nil && c.wait.action.Type == tool.NeedsOutput }
 
-// planWait sets what the call needs from outside, if anything.
+// planWait sets the output or approval that the call needs, if any.
 func (c *call) planWait(ctx context.Context) error {
 	client := c.entry.Manifest.Execution == manifests.ExecutionClient
 	reason := ""
@@ -82,8 +82,8 @@ func decisionsOf(entry registry.Entry) []tool.Decision {
 	return decisions
 }
 
-// storable returns a text that survives storage as JSON unchanged: what was shown is compared with what would
-// run.
+// storable returns a text that survives storage as JSON unchanged: the action that an approver saw is compared with
+// that of the call that would run.
 func storable(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
 // storableAllow is storable for the rules of denials and decisions, which tools written in Go may make in any
@@ -106,7 +106,7 @@ func (c *call) refuseUnknown(ctx context.Context, err error) {
 	if c.isTooLate(ctx) {
 		return
 	}
-	c.refuseFailed(fmt.Errorf("what an approval of the call would be for: %w", err))
+	c.refuseFailed(fmt.Errorf("cannot determine what an approval of the call covers: %w", err))
 }
 
 // announce reports what a call waits for, once.
@@ -168,7 +168,7 @@ func (b *batch) abandonWait(c *call) {
 }
 
 // keepApprovals leaves the approvals of calls that have not run with the session. They must not be in the
-// batch's state: anybody who can write to the store of states could then approve anything. The first call comes
+// batch's state: write access to the store of states would then be enough to approve anything. The first call comes
 // last, since a full session evicts the oldest.
 func (b *batch) keepApprovals(calls []*call) {
 	for _, c := range slices.Backward(calls) {

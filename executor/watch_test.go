@@ -18,7 +18,7 @@ import (
 // watcher reads a subscription.
 type watcher struct{ subscription *executor.Subscription }
 
-// watch subscribes to what happens from now on, with a queue that no test fills by accident.
+// watch subscribes to events from now on, with a queue that no test fills by accident.
 func watch(t testing.TB, e *executor.Executor, session *executor.Session) watcher {
 	t.Helper()
 	subscription := subscribe(t, e, executor.SubscribeOptions{Session: session, Queue: 1 << 16})

@@ -12,7 +12,7 @@ import (
 )
 
 // misnamed returns an error for a member that encoding/json would take for a field although only its case is different.
-// The schema knows the field by its exact name, so what it says of the field would not hold for such a member.
+// The schema knows the field by its exact name, so its rules for the field would not apply to such a member.
 func misnamed(arguments []byte, t reflect.Type) error {
 	if readsItself(reflect.PointerTo(t)) {
 		return nil

@@ -1,5 +1,5 @@
 package native
 
-// What the tests of this package's API also look at.
+// Internals that the tests of this package's API use.
 
 type Tool = function

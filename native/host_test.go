@@ -26,8 +26,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// beside returns a host of the calculator and the file tools, with a project to write in, and of Go functions.
-func beside(t *testing.T, project string, functions ...registry.Tool) *caisson.Host {
+// newMixedHost returns a host of the calculator and the file tools, with a project to write in, and of Go functions.
+func newMixedHost(t *testing.T, project string, functions ...registry.Tool) *caisson.Host {
 	t.Helper()
 	root, err := guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files", "examples/digest")
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func converting(t *testing.T, runs *atomic.Int32) *native.Tool {
 // those of sandboxed tools are, and their records have the same form.
 func TestFunctionsBesideSandboxedTools(t *testing.T) {
 	var runs atomic.Int32
-	host := beside(t, t.TempDir(), converting(t, &runs))
+	host := newMixedHost(t, t.TempDir(), converting(t, &runs))
 	batch := executor.Batch{Session: session(t, host, executor.SessionOptions{}), Calls: calls(
 		"calculator", `{"expression": "1/3", "precision": "3"}`, "convert", `{"amount": "3", "to": "mm"}`,
 		"calculator", `{"precision": 3}`, "convert", `{"to": "mm"}`,
@@ -170,7 +170,7 @@ func TestOfAnAgent(t *testing.T) {
 	}) (map[string]any, error) {
 		return map[string]any{"url": a.URL, "title": "Of a function", "about": map[string]any{}, "links": []any{}}, nil
 	})
-	host := beside(t, t.TempDir(), converting(t, &runs), asking, page)
+	host := newMixedHost(t, t.TempDir(), converting(t, &runs), asking, page)
 	run := func(allowed []string, name, arguments string) tool.Result {
 		report, err := host.Execute(t.Context(), executor.Batch{Session: session(t, host, executor.SessionOptions{Allowed: allowed}), Calls: calls(name, arguments)})
 		require.NoError(t, err)
@@ -192,7 +192,7 @@ func TestOfAnAgent(t *testing.T) {
 	assert.Contains(t, run([]string{"site_digest"}, "site_digest", site).Error, "fetch_page is not among the tools")
 }
 
-// TestStreamed: what a function emits is shown as its call's output, not interleaved with that of others.
+// TestStreamed: a function's emissions are shown as its call's output, not interleaved with that of other calls.
 func TestStreamed(t *testing.T) {
 	steps := made(t, native.About{Name: "steps", Behavior: manifests.Behavior{ReadOnly: true}}, func(ctx context.Context, a struct {
 		Name string `json:"name"`
@@ -205,7 +205,7 @@ func TestStreamed(t *testing.T) {
 		}
 		return "done", i.Host.Emit(tool.Emission{Type: "nonsense"})
 	})
-	host := beside(t, t.TempDir(), steps)
+	host := newMixedHost(t, t.TempDir(), steps)
 	var shown []string
 	report, err := host.Stream(t.Context(), executor.Batch{Calls: calls(
 		"steps", `{"name": "a"}`, "calculator", `{"expression": "1+1"}`, "steps", `{"name": "b"}`,
@@ -224,8 +224,8 @@ func TestStreamed(t *testing.T) {
 	assert.Equal(t, "2", report.Records[1].Result.Output)
 }
 
-// TestApproved: a batch waits for approvals of functions and sandboxed tools alike, and goes on in another process:
-// here, another host. What has changed must be approved again.
+// TestApproved: a batch waits for approvals of functions and sandboxed tools alike, and resumes in another process,
+// here another host. A tool that has changed must be approved again.
 func TestApproved(t *testing.T) {
 	project := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(project, "demo"), 0o700))
@@ -241,7 +241,7 @@ func TestApproved(t *testing.T) {
 			return "posted " + a.Text, nil
 		})
 	}
-	first := beside(t, project, post("1.0.0"))
+	first := newMixedHost(t, project, post("1.0.0"))
 	paused, err := first.Execute(t.Context(), executor.Batch{Session: session(t, first, executor.SessionOptions{}), Calls: calls(
 		"calculator", `{"expression": "1+1"}`, "post", `{"text": "one"}`, "post", `{"text": "two"}`, "file_delete", `{"path": "a.txt"}`,
 	)})
@@ -262,12 +262,12 @@ func TestApproved(t *testing.T) {
 		{CallID: paused.Pending[1].CallID, Reason: "not twice"},
 		{CallID: paused.Pending[2].CallID, Approve: true, Fingerprint: paused.Pending[2].Fingerprint},
 	}
-	changed := resume(beside(t, project, post("2.0.0")), decisions...)
+	changed := resume(newMixedHost(t, project, post("2.0.0")), decisions...)
 	require.Equal(t, executor.RequiresAction, changed.Status, "another version was not approved")
 	assert.Equal(t, "post", changed.Pending[0].Tool)
 	assert.Zero(t, posts.Load())
 
-	done := resume(beside(t, project, post("1.0.0")), decisions...)
+	done := resume(newMixedHost(t, project, post("1.0.0")), decisions...)
 	require.Equal(t, executor.Completed, done.Status)
 	assert.Equal(t, "posted one", done.Records[1].Result.Output)
 	assert.Equal(t, tool.Denied, done.Records[2].Result.Kind)
@@ -277,12 +277,12 @@ func TestApproved(t *testing.T) {
 	assert.NoFileExists(t, file)
 }
 
-// TestAttackFunctionsBesideSandboxedTools: a function that panics, ends its goroutine, hangs or returns what is no JSON
+// TestAttackFunctionsBesideSandboxedTools: a function that panics, ends its goroutine, hangs or returns invalid JSON
 // harms no other call of its batch, and none waits for it longer than its timeout.
 func TestAttackFunctionsBesideSandboxedTools(t *testing.T) {
 	release := make(chan struct{})
 	readOnly := manifests.Behavior{ReadOnly: true}
-	host := beside(t, t.TempDir(),
+	host := newMixedHost(t, t.TempDir(),
 		made(t, native.About{Name: "panics", Behavior: readOnly}, func(context.Context, struct{}) (string, error) { panic("hunter2") }),
 		made(t, native.About{Name: "hangs", Behavior: readOnly, Timeout: 50 * time.Millisecond}, func(context.Context, struct{}) (string, error) {
 			<-release
@@ -315,7 +315,7 @@ func TestAttackFunctionsBesideSandboxedTools(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	release, started := make(chan struct{}), make(chan struct{}, 2)
 	readOnly := manifests.Behavior{ReadOnly: true}
-	host := beside(t, t.TempDir(),
+	host := newMixedHost(t, t.TempDir(),
 		made(t, native.About{Name: "heeds", Behavior: readOnly}, func(ctx context.Context, _ struct{}) (string, error) {
 			started <- struct{}{}
 			<-ctx.Done()

@@ -146,8 +146,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestAttackNamesInAnotherCase: what a schema says of a parameter holds for what the function gets, though
-// encoding/json takes names in any case and the schema allows others.
+// TestAttackNamesInAnotherCase: the schema's rules for a parameter apply to the function's field, although
+// encoding/json takes names in any case and the schema allows other members.
 func TestAttackNamesInAnotherCase(t *testing.T) {
 	type place struct {
 		Path string `json:"path"`
@@ -186,8 +186,8 @@ func TestAttackNamesInAnotherCase(t *testing.T) {
 	}
 }
 
-// TestAttackHang: a function that goes on after its deadline delays its call by no more than a moment. When too many
-// do, the tool is unavailable until they have returned. The control: functions that heed their context never linger.
+// TestAttackHang: a function that continues after its deadline delays its call by no more than a moment. When too many
+// do, the tool is unavailable until they have returned. The control: functions that heed their context return in time.
 func TestAttackHang(t *testing.T) {
 	release := make(chan struct{})
 	hang := made(t, native.About{Name: "hang", Timeout: 10 * time.Millisecond}, func(context.Context, struct{}) (string, error) {
@@ -285,7 +285,7 @@ func TestEndOfTheCaller(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
-// TestInvocation: a function knows for whom it is called, while its call runs.
+// TestInvocation: a function can read its invocation, while its call runs.
 func TestInvocation(t *testing.T) {
 	var kept context.Context
 	who := made(t, native.About{Name: "who", Context: []string{"project_id"}}, func(ctx context.Context, a struct {
@@ -313,7 +313,7 @@ func TestInvocation(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// TestDataOfASession: what a function keeps for a session ends with it.
+// TestDataOfASession: the data that a function keeps for a session is freed at its end.
 func TestDataOfASession(t *testing.T) {
 	type table struct{ tenant, session string }
 	var mu sync.Mutex
@@ -431,7 +431,7 @@ func TestWhatIsNoTool(t *testing.T) {
 		"a schema that is cut off": {func() error {
 			_, err := native.New(with(func(a *native.About) { a.Parameters = json.RawMessage(`{`) }), text)
 			return err
-		}, "parameters: this is no JSON"},
+		}, "parameters: this is not JSON"},
 		"a snapshot": {func() error {
 			_, err := native.New(with(func(a *native.About) { a.Behavior.Snapshot = "start" }), text)
 			return err

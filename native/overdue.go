@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// maxLingering is how many calls of one tool may go on after their time. Each keeps a goroutine and what that holds.
-const maxLingering = 16
+// maxOverdue is the maximum number of functions of one tool that may run on after their calls have ended. Each keeps a
+// goroutine and its memory.
+const maxOverdue = 16
 
 // overdueCalls counts calls that have ended and whose function has not returned. The zero value counts none. It is
 // safe for concurrent use.
@@ -38,10 +39,10 @@ func (l *overdueCalls) remove() {
 
 // Unavailable returns why the tool cannot be used now: too many of its calls have not returned.
 func (t *function) Unavailable() string {
-	l := &t.lingering
+	l := &t.overdue
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.count < maxLingering {
+	if l.count < maxOverdue {
 		return ""
 	}
 	return fmt.Sprintf("%d of its calls have not returned, the first since %s", l.count,
@@ -51,7 +52,7 @@ func (t *function) Unavailable() string {
 // Close waits until the functions of all calls have returned. If ctx ends first, the error says how many have not:
 // nothing can stop them.
 func (t *function) Close(ctx context.Context) error {
-	l := &t.lingering
+	l := &t.overdue
 	l.mu.Lock()
 	count, none := l.count, l.none
 	l.mu.Unlock()

@@ -10,12 +10,12 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// grace is how long a function has to notice its deadline before its call ends without it.
+// grace is the time that a function has to notice its deadline before its call ends without it.
 const grace = 50 * time.Millisecond
 
 type callKey struct{}
 
-// call is what the context of a function knows of its call.
+// call is the value in a function's context that describes its call.
 type call struct {
 	invocation tool.Invocation
 	under      context.Context // done when the call has ended
@@ -28,7 +28,7 @@ func Invocation(ctx context.Context) (tool.Invocation, bool) {
 	return c.invocation, ok && c.under.Err() == nil
 }
 
-// returned is what a function returned, or how it ended otherwise.
+// returned holds a function's results, or an error if it did not return.
 type returned struct {
 	result tool.Result
 	err    error
@@ -56,10 +56,10 @@ func (t *function) Invoke(ctx context.Context, invocation tool.Invocation) (tool
 		return t.ended(ctx, inside, start, r)
 	case <-time.After(grace):
 	}
-	t.lingering.add()
+	t.overdue.add()
 	go func() {
 		<-done
-		t.lingering.remove()
+		t.overdue.remove()
 	}()
 	return t.ended(ctx, inside, start, returned{err: inside.Err()})
 }
@@ -68,7 +68,7 @@ func (t *function) Invoke(ctx context.Context, invocation tool.Invocation) (tool
 var errExited = errors.New("the function called runtime.Goexit")
 
 // run runs the function. A panic or runtime.Goexit in it becomes an error. The methods of the function's error and of
-// a panic's value are the function's code as well, which may block or exit, so they are called here and nowhere else.
+// a panic's value are the function's code as well, which may block or exit, so they are only called here.
 func (t *function) run(ctx context.Context, arguments []byte, done chan<- returned) {
 	r := returned{err: t.internal(errExited)}
 	defer func() { done <- r }()
@@ -78,11 +78,11 @@ func (t *function) run(ctx context.Context, arguments []byte, done chan<- return
 		}
 	}()
 	result, err := t.do(ctx, arguments)
-	r = returned{result, inWords(err)}
+	r = returned{result, detached(err)}
 }
 
-// inWords returns an error with the text of the function's error, and without its methods.
-func inWords(err error) error {
+// detached returns an error with the text of the function's error, and without its methods.
+func detached(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (t *function) internal(cause error) error {
 	return &tool.Error{Op: "invoke", Tool: t.manifest.Name, Kind: tool.Internal, Err: cause}
 }
 
-// ended returns the outcome of a call whose function has returned, or has not in time.
+// ended returns the outcome of a call whose function has returned, or has not returned in time.
 func (t *function) ended(ctx, inside context.Context, start time.Time, r returned) (tool.Outcome, error) {
 	known, isKnown := errors.AsType[*tool.Error](r.err)
 	switch {

@@ -6,11 +6,11 @@
 //		func(ctx context.Context, a struct{ A, B float64 }) (float64, error) { return a.A + a.B, nil })
 //	err = host.Registry().Register("program", add)
 //
-// # What is contained
+// # Isolation
 //
-// Go cannot stop a function. When one goes on after its deadline, its call ends with the kind deadline, and the
-// function is left running; what it returns later is dropped. If too many calls of a tool linger, the tool is
-// unavailable until some of them have returned. A panic ends its call, with the kind internal, and nothing else.
+// Go cannot stop a function. When one continues after its deadline, its call ends with the kind deadline, and the
+// function is left running; its later results are dropped. If too many functions of a tool are left running, the tool
+// is unavailable until some of them have returned. A panic ends only its call, with the kind internal.
 // Two things end the process: a panic in a goroutine that the function started, and a fatal error of the Go runtime,
 // such as a concurrent write to a map or a lack of memory.
 package native
@@ -75,7 +75,7 @@ type function struct {
 	do           func(ctx context.Context, arguments []byte) (tool.Result, error)
 	closeSession func(ctx context.Context, tenant, session string) error // may be nil
 	program      func() (string, error)                                  // the digest of the program
-	lingering    overdueCalls
+	overdue      overdueCalls
 }
 
 // New makes a tool of a function. The error wraps [ErrInvalid].
@@ -135,7 +135,7 @@ func (a About) tool(derive func() (*jsonschema.Schema, error)) (*function, error
 		}
 	}
 	if !json.Valid(a.Parameters) {
-		return nil, errors.New("parameters: this is no JSON")
+		return nil, errors.New("parameters: this is not JSON")
 	}
 	manifest, err := a.manifest()
 	if err != nil {
@@ -193,7 +193,7 @@ func (a About) manifest() (*manifests.Manifest, error) {
 	return manifests.ParseFunction(source)
 }
 
-// misfit says which argument a function cannot take, in words for the model.
+// misfit names the argument that a function cannot take, worded for the model.
 func misfit(err error) string {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return fmt.Sprintf("%s: the tool cannot take this %s", wrong.Field, wrong.Value)

@@ -39,9 +39,10 @@ type Listing struct {
 	Final       bool                  `json:"final"` // the output may be shown to the user unchanged
 	Hidden      bool                  `json:"hidden"`
 	Deprecated  *manifests.Deprecated `json:"deprecated"` // null if neither the tool nor an alias is deprecated
-	// Permissions are what the tool requests, what of that it gets, and what would allow the rest.
+	// Permissions are the decisions on the tool's requests: the part that it gets, and the rules that would allow the
+	// rest.
 	Permissions []tool.Decision `json:"permissions"`
-	Shadowed    []Origin        `json:"shadowed"` // what it kept from being registered
+	Shadowed    []Origin        `json:"shadowed"` // the names that were rejected because of this tool
 	definition  tool.Definition
 }
 
@@ -98,7 +99,7 @@ func (r *Registry) listing(e Entry) Listing {
 }
 
 // decisions returns the decisions on a tool's permissions. A permission to call another tool has no
-// effect if there is no tool with that name.
+// effect if no tool with that name is loaded.
 func (r *Registry) decisions(e Entry) []tool.Decision {
 	decisions := e.Decisions()
 	for i := range decisions {

@@ -68,8 +68,8 @@ func TestCatalogueInJSON(t *testing.T) {
 	assert.JSONEq(t, `{"tools":[],"duplicates":[]}`, string(text))
 }
 
-// TestRetiredNames: calls by the name of a former tool are told what replaces it, and nobody can take the name but a
-// tool whose own it is.
+// TestRetiredNames: calls by the name of a former tool are told its replacement, and only a tool with exactly this name
+// can take it.
 func TestRetiredNames(t *testing.T) {
 	r := holding(t, newFake(t, "new", fields{"retired": []string{"old", "older"}}))
 	_, err := r.Invoke(context.Background(), tool.Invocation{Tool: "old"})
@@ -96,7 +96,7 @@ func TestRetiredNames(t *testing.T) {
 	assert.Empty(t, entry.Retired)
 	assert.Len(t, r.Duplicates(), 2)
 
-	// A tool's own name does, and the report says what it was.
+	// A tool's own name takes it, and the report says that it was a retired name.
 	require.NoError(t, r.Register("later", newFake(t, "old", nil)))
 	_, ok = r.Replacement("old")
 	assert.False(t, ok)

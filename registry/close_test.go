@@ -126,7 +126,7 @@ func TestDerive(t *testing.T) {
 		assert.False(t, ok, "the aliases left with the tool")
 	})
 	t.Run("what was kept out is not promoted", func(t *testing.T) {
-		without := original.Without("a", "nobody")
+		without := original.Without("a", "missing")
 		_, ok := without.Get("a")
 		assert.False(t, ok)
 		assert.Empty(t, without.Duplicates())
@@ -165,7 +165,7 @@ func TestOwnership(t *testing.T) {
 	assert.Zero(t, shared.closed.Load()+own.closed.Load(), "a clone owns nothing")
 
 	require.NoError(t, derived.Close(t.Context()))
-	assert.EqualValues(t, 1, own.closed.Load(), "With owns what it added")
+	assert.EqualValues(t, 1, own.closed.Load(), "With owns the added tools")
 	assert.Zero(t, shared.closed.Load())
 	assert.Equal(t, "shared", call(t, original, "shared"), "the original still works")
 

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/registry"
 )
 
-// TestDirectoryPipe: opening a pipe that nobody writes to would wait for ever.
+// TestDirectoryPipe: opening a pipe without a writer would wait forever.
 func TestDirectoryPipe(t *testing.T) {
 	root := write(t, map[string]string{"a/tool.yaml": named("a")})
 	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "tool.yaml"), 0o600))

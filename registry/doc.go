@@ -9,7 +9,7 @@
 //
 // Names and aliases share one namespace. The first tool that registers a name holds it. A real name beats an alias,
 // even one registered earlier. Names that people may confuse with a registered one are rejected as well, such as
-// fiIe_read beside file_read. An unavailable tool still holds its names.
+// fiIe_read next to file_read. An unavailable tool still holds its names.
 //
 // Nothing is dropped silently: [Registry.Duplicates] reports every rejected name, and a rejected name is never promoted
 // later. A broken manifest ([Registry.Broken]) still holds the names that it claims.

@@ -23,7 +23,7 @@ type Entry struct {
 	Aliases  []string // the aliases it holds, in its manifest's order
 	Retired  []string // the names of former tools that it holds, in its manifest's order
 	Source   string   // the source; "" for tools that a program adds
-	// Shadowed holds the origins that this tool kept from registering, sorted.
+	// Shadowed holds the origins of the names that were rejected because of this tool, sorted.
 	Shadowed []Origin
 	// Registration distinguishes this tool from any other that has or had its name.
 	Registration tool.Registration
@@ -36,7 +36,7 @@ func newRegistration() (r tool.Registration) {
 
 // describe returns an entry. The caller must hold r.mu.
 func (r *Registry) describe(e *entry) Entry {
-	aliases, retired := r.names.others(e)
+	aliases, retired := r.names.heldNames(e)
 	return Entry{
 		Tool: e.tool, Manifest: e.manifest, Name: e.origin.Name, Source: e.origin.Source,
 		Aliases: aliases, Retired: retired, Shadowed: r.names.shadowed(e), Registration: e.registration,
@@ -162,15 +162,15 @@ func (e Entry) Asks() string {
 }
 
 func asksOf(g approver) (reason string) {
-	if !apart(func() { reason = g.Asks() }) {
+	if !isolate(func() { reason = g.Asks() }) {
 		return "the tool failed when it was asked whether its calls must be approved"
 	}
 	return reason
 }
 
-// apart runs a tool's code on a separate goroutine, so that neither a panic nor runtime.Goexit in
+// isolate runs a tool's code on a separate goroutine, so that neither a panic nor runtime.Goexit in
 // it ends the caller. It reports whether the code returned.
-func apart(do func()) (returned bool) {
+func isolate(do func()) (returned bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -206,7 +206,7 @@ func (e Entry) Identity(ctx context.Context) (identity string, err error) {
 	return identity, err
 }
 
-// described returns an identity derived from the manifest alone.
+// described returns an identity derived only from the manifest.
 func (e Entry) described() (string, error) {
 	m := e.Manifest
 	if m == nil {
@@ -260,7 +260,7 @@ func (e Entry) Decisions() (decisions []tool.Decision) {
 	if !ok {
 		return nil
 	}
-	if !apart(func() { decisions = x.Decisions() }) {
+	if !isolate(func() { decisions = x.Decisions() }) {
 		return []tool.Decision{{Reason: "the tool failed when it was asked what it may do"}}
 	}
 	return decisions

@@ -45,7 +45,7 @@ type Origin struct {
 	Source string `json:"source"` // the source's String; "" for tools that a program adds
 	File   string `json:"file"`   // the manifest's path
 	Alias  bool   `json:"alias"`  // whether Name is an alias of the tool
-	// Retired is whether Name is that of a former tool, which the tool replaces.
+	// Retired says whether Name is that of a former tool, which the tool replaces.
 	Retired bool `json:"retired"`
 }
 
@@ -82,7 +82,7 @@ type DuplicateError struct {
 	Reason  string `json:"reason"`  // [LookAlike], or same_name if the names are equal
 }
 
-// Error returns what was rejected, what was kept, and why.
+// Error returns the rejected name, the one that was kept, and the reason.
 func (e *DuplicateError) Error() string {
 	if e.Reason == LookAlike {
 		return fmt.Sprintf("%s is kept out: it looks like %s", e.Dropped, e.Kept)

@@ -18,7 +18,7 @@ func (g greeter) Invoke(context.Context, tool.Invocation) (tool.Outcome, error) 
 	return tool.Outcome{Result: tool.Result{Success: true, Output: "hello from " + g.manifest.File}}, nil
 }
 
-// The first tool that registers a name keeps it, and what is kept out is reported.
+// The first tool that registers a name keeps it, and rejected tools are reported.
 func Example() {
 	ctx := context.Background()
 	r := registry.New()

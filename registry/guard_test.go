@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// guarded is a fake that guards itself and explains what it may do.
+// guarded is a fake with the methods Asks, Identity and Decisions.
 type guarded struct {
 	*fake
 	asks      func() string
@@ -138,7 +138,7 @@ func TestDefinitionsSayMore(t *testing.T) {
 	assert.JSONEq(t, `{"type":"text"}`, string(patch.Format))
 	assert.Equal(t, tool.Hints{Destructive: true}, patch.Hints)
 	assert.Nil(t, patch.Result)
-	assert.Empty(t, first.Type, "which stands for a function")
+	assert.Empty(t, first.Type, "which means a function")
 	assert.Equal(t, "Plain tool", first.Label)
 	assert.Equal(t, tool.Hints{ReadOnly: true, Idempotent: true}, first.Hints)
 	assert.JSONEq(t, `{"type":"object"}`, string(first.Result))

@@ -37,7 +37,7 @@ func FuzzNames(f *testing.F) {
 		}
 		if validName(b) && spelling.LookAlike(a, b) {
 			if names.add(&entry{origin: Origin{Name: b}, manifest: &manifests.Manifest{}}) == nil {
-				t.Fatalf("%q got in beside %q", b, a)
+				t.Fatalf("%q was registered in addition to %q", b, a)
 			}
 		}
 	})

@@ -18,7 +18,7 @@ import (
 type entry struct {
 	tool     Tool // nil if the manifest is broken
 	manifest *manifests.Manifest
-	broken   *manifests.Error // what is wrong with the manifest, or nil
+	broken   *manifests.Error // the problems of the manifest, or nil
 	origin   Origin
 	gate     *gate
 
@@ -37,7 +37,7 @@ type namespace struct {
 	claims map[string][]claim
 	// names are the same claims by the name itself.
 	names map[string]claim
-	// reports holds what was rejected, by the name of the tool that holds the name. Equal reports
+	// reports holds the rejected names, by the name of the tool that caused the rejection. Equal reports
 	// are stored once, so loading a source again does not add to them.
 	reports map[string]map[DuplicateError]bool
 }
@@ -94,7 +94,7 @@ func (n namespace) drop(c claim) {
 }
 
 // add claims an entry's name and those of its aliases and retired names that are free. It returns nil
-// if the entry gets its name; the others that are rejected are only reported.
+// if the entry gets its name; other names that are rejected are only reported.
 func (n namespace) add(e *entry) *DuplicateError {
 	held := n.alike(e.origin.Name)
 	if at := slices.IndexFunc(held, func(c claim) bool { return c.origin.isName() }); at >= 0 {
@@ -165,8 +165,8 @@ func (n namespace) remove(name string) {
 	delete(n.reports, name)
 }
 
-// others returns the aliases and the retired names that an entry holds, in its manifest's order.
-func (n namespace) others(e *entry) (aliases, retired []string) {
+// heldNames returns the aliases and the retired names that an entry holds, in its manifest's order.
+func (n namespace) heldNames(e *entry) (aliases, retired []string) {
 	for _, origin := range e.otherNames() {
 		if c, ok := n.find(origin.Name); !ok || c.entry != e || c.origin != origin {
 			continue
@@ -197,7 +197,7 @@ func (n namespace) entries() []*entry {
 
 func compareEntries(a, b *entry) int { return cmp.Compare(a.origin.Name, b.origin.Name) }
 
-// shadowed returns the origins that a tool kept from registering, sorted.
+// shadowed returns the origins of the names that were rejected because of a tool, sorted.
 func (n namespace) shadowed(e *entry) []Origin {
 	var dropped []Origin
 	for d := range n.reports[e.origin.Name] {
@@ -207,7 +207,7 @@ func (n namespace) shadowed(e *entry) []Origin {
 	return slices.Compact(dropped)
 }
 
-// duplicates returns all reports, sorted by what was rejected.
+// duplicates returns all reports, sorted by the rejected origins.
 func (n namespace) duplicates() []*DuplicateError {
 	var all []*DuplicateError
 	for _, reports := range n.reports {
@@ -236,8 +236,8 @@ const maxName = 64
 var validName = regexp.MustCompile(fmt.Sprintf(`^[a-zA-Z0-9_-]{1,%d}$`, maxName)).MatchString
 
 // Nearest returns the names of at most n tools that name may have been meant for, nearest first and
-// then by name. It may be empty. It never includes unavailable tools. An alias stands for its tool's
-// name, and so does a name that the tool retired.
+// then by name. It may be empty. It never includes unavailable tools. Aliases and retired names count as
+// names of their tool.
 func (r *Registry) Nearest(name string, n int) []string {
 	if n <= 0 || name == "" || len(name) > maxName {
 		return nil
@@ -251,7 +251,7 @@ func (r *Registry) Nearest(name string, n int) []string {
 	var near []candidate
 	for _, e := range r.offered() {
 		r.mu.RLock()
-		aliases, retired := r.names.others(e)
+		aliases, retired := r.names.heldNames(e)
 		r.mu.RUnlock()
 		names := slices.Concat(aliases, retired, []string{e.origin.Name})
 		distance := limit + 1

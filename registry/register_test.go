@@ -97,7 +97,7 @@ func TestLookAlikes(t *testing.T) {
 	}
 }
 
-// TestLookAlikesOfTwo: a name that looks like two others, which do not look alike, replaces neither.
+// TestLookAlikesOfTwo: a name that looks like two registered names, which do not look alike, replaces neither.
 func TestLookAlikesOfTwo(t *testing.T) {
 	r := holding(t, newFake(t, "mail", nil), newFake(t, "mall", nil))
 	require.ErrorIs(t, r.Register("b", newFake(t, "maIl", nil)), registry.ErrDuplicate)
@@ -123,7 +123,7 @@ func TestAliases(t *testing.T) {
 	tests := []struct {
 		name       string
 		tools      []added
-		resolve    map[string]string // "" for a name that nobody holds
+		resolve    map[string]string // "" for a free name
 		duplicates []string
 	}{
 		{
@@ -244,7 +244,7 @@ func TestDuplicatesAreStableAndFinite(t *testing.T) {
 	assert.Equal(t, []string{"X", "x", "y"}, names, "registering the same again adds no report")
 }
 
-// TestChanged: whoever watches the names learns of each new one, and of nothing else.
+// TestChanged: the channel is closed for each new name, and for nothing else.
 func TestChanged(t *testing.T) {
 	isClosed := func(changed <-chan struct{}) bool {
 		select {

@@ -20,7 +20,7 @@ type Registry struct {
 	owned map[*entry]bool
 	// broken are the entries of broken manifests, which hold names and have no tool.
 	broken []*entry
-	// changed is closed at the next change of the names; nil if nobody waits for it.
+	// changed is closed at the next change of the names; nil if no goroutine has asked for it since the last one.
 	changed chan struct{}
 
 	closed   bool
@@ -75,7 +75,7 @@ func (r *Registry) Changed() <-chan struct{} {
 	return r.changed
 }
 
-// noteChange tells whoever waits for a change of the names. The caller must hold r.mu.
+// noteChange wakes goroutines that wait for a change of the names. The caller must hold r.mu.
 func (r *Registry) noteChange() {
 	if r.changed != nil {
 		close(r.changed)
@@ -232,7 +232,7 @@ func (r *Registry) With(tools ...Tool) (*Registry, error) {
 //
 // The two registries are independent from then on, but the new one owns none of the tools. Closing the registry that
 // owns a tool also closes it for the other: Close waits for the other's calls, and later ones fail with [ErrClosed].
-// What is made of a closed registry is open, but its tools are closed.
+// A registry that is made from a closed one is open, but its tools are closed.
 func (r *Registry) Without(names ...string) *Registry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -322,10 +322,10 @@ func closeSession(ctx context.Context, t SessionCloser, tenant, session string, 
 	err = t.CloseSession(ctx, tenant, session)
 }
 
-// closeGrace is how long a tool has to hear of the end of a session whose context is over.
+// closeGrace is the extra time that a tool gets to close a session after ctx is done.
 const closeGrace = 100 * time.Millisecond
 
-// endOf returns what comes from done, or that nothing came shortly after ctx ended.
+// endOf returns the error from done, or an error if none has come shortly after ctx ended.
 func endOf(ctx context.Context, done <-chan error) error {
 	select {
 	case err := <-done:

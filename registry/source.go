@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// Source is where manifests come from.
+// Source provides manifests.
 type Source interface {
 	// Manifests returns all manifests of the source in a stable order. If it cannot tell which names
 	// one of them claims, it returns none and an error that names every broken one.
@@ -39,7 +39,7 @@ type opener = func(ctx context.Context, manifest *manifests.Manifest) (Tool, err
 // is not the manifest's.
 //
 // A broken manifest is not an error: [Registry.Broken] reports it. It has no tool, but still holds
-// the names that it claims, so that nobody can take a name by breaking a manifest.
+// the names that it claims, so that breaking a manifest does not free its names.
 //
 // If the names of a broken manifest cannot be read, or a tool fails to open for another reason, Load returns all
 // problems and registers nothing from the source. Later sources must not be loaded then: they could take the names.
@@ -193,7 +193,7 @@ func (r *Registry) addAll(all []*entry) (unused []*entry, err error) {
 	return unused, err
 }
 
-// noteBroken keeps what is wrong with a broken manifest, once for each file. The caller must hold r.mu.
+// noteBroken keeps the entry of a broken manifest, once for each file. The caller must hold r.mu.
 func (r *Registry) noteBroken(e *entry) {
 	if e.broken == nil {
 		return
@@ -204,7 +204,7 @@ func (r *Registry) noteBroken(e *entry) {
 	r.broken = append(slices.DeleteFunc(r.broken, same), e)
 }
 
-// Broken returns what is wrong with each broken manifest of the loaded sources, in the order in which they were loaded.
+// Broken returns the errors of the broken manifests of the loaded sources, in the order in which they were loaded.
 func (r *Registry) Broken() []*manifests.Error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -266,7 +266,7 @@ func (d directory) Manifests(ctx context.Context) ([]Found, error) {
 	return found, nil
 }
 
-// loaded is what load of a [directory] returned.
+// loaded holds the results of a [directory]'s load.
 type loaded struct {
 	manifest *manifests.Manifest
 	err      error
@@ -326,7 +326,7 @@ type scan struct {
 	maxEntries, maxManifests int
 }
 
-// directory scans one directory. It returns errors that end the scan, and records all others as problems.
+// directory scans one directory. It returns errors that end the scan, and records all other errors as problems.
 func (s *scan) directory(ctx context.Context, path string, depth int) error {
 	if err := ctx.Err(); err != nil {
 		return scanError(path, err)

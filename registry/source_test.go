@@ -120,8 +120,8 @@ func TestDirectoryReportsAllThatIsBroken(t *testing.T) {
 	}
 }
 
-// TestAttackBrokenManifest: whoever breaks a tool's manifest does not free its name, its aliases or
-// their look-alikes for a later source. What else is in the folder is loaded.
+// TestAttackBrokenManifest: breaking a tool's manifest does not free its name, its aliases or
+// their look-alikes for a later source. Other tools in the folder are loaded.
 func TestAttackBrokenManifest(t *testing.T) {
 	valid := named("a") + "aliases: [old_a, older_a]\n"
 	for name, text := range map[string]string{
@@ -305,7 +305,7 @@ func TestLoadFailsAsAWhole(t *testing.T) {
 		assert.Empty(t, r.List())
 		assert.Equal(t, []string{"a", "c"}, o.names())
 		for _, c := range o.opened {
-			assert.EqualValues(t, 1, c.closed.Load(), "what was opened is closed again")
+			assert.EqualValues(t, 1, c.closed.Load(), "opened tools are closed again")
 		}
 	})
 	never := func(_ context.Context, m *manifests.Manifest) (registry.Tool, error) {

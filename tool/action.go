@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Action is what a paused batch needs before one of its calls can continue.
+// Action describes the output or the approval that a paused batch needs before one of its calls can continue.
 type Action struct {
 	Type ActionType `json:"type"`
-	// CallID is our own id of the call. It stays the same when the batch is resumed.
+	// CallID is the host's id of the call. It stays the same when the batch is resumed.
 	CallID string `json:"call_id"`
 	// Call is the call as the model wrote it, except that its id is CallID if the model gave none.
 	Call Call   `json:"call"`
@@ -61,15 +61,15 @@ type Approval struct {
 	// CallID is the action's CallID, or the provider's id of the call if only one action has it.
 	CallID  string `json:"call_id"`
 	Approve bool   `json:"approve"`
-	// Reason is what the model is told if the call is refused. Empty: only that it was refused.
+	// Reason tells the model why the call was refused. If it is empty, the model is told only that the call was refused.
 	Reason string `json:"reason,omitempty"`
-	// Fingerprint is the action's fingerprint, which proves what was reviewed. An approval needs it.
-	// Keep it with what was shown to the reviewer. A fingerprint read from the stored batch proves
+	// Fingerprint is the action's fingerprint, which proves which action was reviewed. An approval needs it.
+	// Keep it with the action that was shown to the reviewer. A fingerprint read from the stored batch proves
 	// nothing, because anyone who can write there can replace it together with the arguments.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Scope says which other calls the approval covers. Empty: only this call.
 	Scope ApprovalScope `json:"scope,omitempty"`
-	// For is how long the approval is valid from when it is given, with [ApproveFor]. A call that has
+	// For is the time for which the approval is valid once it is given, with [ApproveFor]. A call that has
 	// not started by then needs another approval.
 	For time.Duration `json:"for_ns,omitempty"`
 	// Until is when the approval expires, with [ApproveFor]. Stored approvals set it instead of For.

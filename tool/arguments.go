@@ -42,8 +42,8 @@ type member struct {
 	value json.RawMessage
 }
 
-// ParseArguments parses the arguments of a call. Empty text is an empty object, which is how some
-// models call a tool without parameters.
+// ParseArguments parses the arguments of a call. Empty text is an empty object: some models write that
+// to call a tool without parameters.
 //
 // It rejects anything but one JSON object in UTF-8, duplicate keys in any object (parsers disagree
 // on which one wins), keys with invisible characters, and text over the limits. The error is an
@@ -69,7 +69,7 @@ func ParseArguments(text string) (Arguments, error) {
 // it. It is for packages of this module, which need not parse the text again.
 func (a Arguments) Document() *jsontext.Document { return a.document }
 
-// Len returns how many members the object has.
+// Len returns the number of members.
 func (a Arguments) Len() int { return len(a.members) }
 
 // Names returns the members' names in order.
@@ -104,7 +104,7 @@ func (a Arguments) With(name string, value json.RawMessage) Arguments {
 }
 
 // Without returns a copy that lacks the members with the given names. Without names it returns all
-// members, and frees what parsing them has left.
+// members, and frees the parsed document.
 func (a Arguments) Without(names ...string) Arguments {
 	if len(names) == 0 {
 		return Arguments{members: a.members}

@@ -17,13 +17,13 @@ import (
 type Call struct {
 	// ID is the provider's id. Providers repeat ids, so it identifies a call only within one batch.
 	ID string `json:"id"`
-	// Type is one of the types of calls. Empty stands for [FunctionCall].
+	// Type is one of the types of calls. Empty means [FunctionCall].
 	Type     string   `json:"type"`
 	Function Function `json:"function"`
 	// Signature is opaque data that the provider wants back unchanged, such as Gemini's thought
 	// signature, or empty.
 	Signature string `json:"signature,omitempty"`
-	// Origin is what else the provider said about the call and wants back with the call or its result:
+	// Origin holds further data that the provider sent about the call and wants back with the call or its result:
 	// a JSON object as text, by dialect, such as {"responses":{"namespace":"crm"}}; or empty.
 	Origin string `json:"origin,omitempty"`
 	// Incomplete is set if the response was cut off within the call, or may have been. An incomplete
@@ -51,14 +51,14 @@ type Function struct {
 	Arguments string `json:"arguments"`
 }
 
-// Definition is a tool as it is offered to a model.
+// Definition is a tool as offered to a model.
 type Definition struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	// Parameters is the JSON Schema of the arguments that the model may set, without those that the
 	// host fills in.
 	Parameters json.RawMessage `json:"parameters"`
-	// Type is one of the types of calls. Empty stands for [FunctionCall]. A provider that does not
+	// Type is one of the types of calls. Empty means [FunctionCall]. A provider that does not
 	// support the type is offered a function with the same parameters.
 	Type string `json:"type,omitempty"`
 	// Format restricts the free text of a [CustomCall], in OpenAI's form: {"type":"text"}, or
@@ -102,14 +102,14 @@ type Invocation struct {
 	Files []File
 	// Trace is the request's W3C traceparent; empty for none.
 	Trace string
-	// Request is what the caller's request says to this tool.
+	// Request is the part of the caller's request for this tool.
 	Request Request
 	// Host provides services to this call until it ends. It may be nil.
 	Host Host
 }
 
-// Request is what a caller's request says to one tool. It is untrusted input that the host passes on:
-// no permission depends on it. The zero value says nothing.
+// Request is the part of a caller's request for one tool. It is untrusted input that the host passes on:
+// no permission depends on it. The zero value is an empty request.
 type Request struct {
 	// Definition is the tool as the request defines it: a JSON object, which may have settings of the
 	// tool's own, such as {"type":"web_search","search_context_size":"low"}. Nil for none.
@@ -142,11 +142,11 @@ type Host interface {
 	// [Busy] if the caller has made too many calls or is nested too deeply, or of kind [Cancelled] if
 	// the caller has ended.
 	Call(ctx context.Context, call Call) (Record, error)
-	// Page returns up to most bytes, starting at byte from, of a part of a result that was cut in this
-	// session. A most of zero stands for 32 KiB. It never returns more than the part of this call's
+	// Page returns up to limit bytes, starting at byte from, of a part of a result that was cut in this
+	// session. A limit of zero means 32 KiB. It never returns more than the part of this call's
 	// result that may go to the model. The error is worded for a model; it is an [*Error] of kind
 	// [Cancelled] if the call has ended.
-	Page(reference string, from, most int64) (Page, error)
+	Page(reference string, from, limit int64) (Page, error)
 	// Emit streams an emission to the batch's watchers, if there are any. It does not wait for them,
 	// and the emission does not become part of the result. It returns the error of [Emission.Check],
 	// or an [*Error] of kind [Cancelled] if the call has ended. The emission must not be changed
@@ -226,7 +226,7 @@ type wireCustom struct {
 	Input string `json:"input"`
 }
 
-// maxEnvelopes is how deeply a call may be nested in arrays and objects. In a chat completion it is
+// maxEnvelopes bounds the nesting of a call in arrays and objects. In a chat completion it is
 // five levels deep. Each level is decoded again, so the depth must be bounded.
 const maxEnvelopes = 8
 

@@ -17,14 +17,14 @@ type ChatResponse struct {
 	ProviderItems []ProviderItem `json:"provider_items,omitempty"`
 	FinishReason  FinishReason   `json:"finish_reason,omitempty"`
 	Usage         ChatUsage      `json:"usage"`
-	// Remarks say, in sentences for people, what is unusual about the response: calls that were not read,
-	// calls without an id of their own, and why the provider stopped the model.
+	// Remarks name the irregularities of the response, in sentences for people: calls that were not read,
+	// calls without a unique id, and why the provider stopped the model.
 	Remarks []string `json:"remarks,omitempty"`
 }
 
 // ProviderItem is a part of a response that is neither text, nor reasoning, nor a call of an offered
-// function: something that a tool of the provider's own did, such as web_search_call, or asks of the
-// client, such as computer_call. This project neither runs nor answers it: the program does, in the
+// function: an action of a tool that the provider runs, such as web_search_call, or a request to the
+// client, such as computer_call. Caisson neither runs nor answers it: the program does, in the
 // provider's format.
 type ProviderItem struct {
 	Type string `json:"type"` // as the provider names it
@@ -107,7 +107,7 @@ const (
 	ResponseProviderItem ResponseType = "provider_item" // Data is a [ProviderItem]
 	ResponseReferences   ResponseType = "references"
 	ResponseError        ResponseType = "error"
-	// ResponseComplete is the last chunk; Data {"finish_reason","usage","remarks"}, the last if there are any
+	// ResponseComplete is the last chunk; Data {"finish_reason","usage","remarks"}, without remarks if there are none
 	ResponseComplete ResponseType = "complete"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/internal/noerr"
 )
 
-// TestShapesOnTheWire pins the JSON of calls, responses and pieces of streams: others store and read it.
+// TestShapesOnTheWire pins the JSON of calls, responses and pieces of streams: other programs store and read it.
 func TestShapesOnTheWire(t *testing.T) {
 	call := Call{ID: "call_1", Type: "function", Function: Function{Name: "add", Arguments: `{"a":1.50}`}}
 	for _, c := range []struct {
@@ -44,7 +44,7 @@ func TestShapesOnTheWire(t *testing.T) {
 			require.NoError(t, json.Unmarshal(wire, back))
 			assert.Equal(t, c.value, back)
 
-			// What others add to it is not kept.
+			// Members that other programs add are not kept.
 			more := c.into()
 			require.NoError(t, json.Unmarshal([]byte(`{"stranger":{"x":1},`+c.wire[1:]), more))
 			again := noerr.Get(json.Marshal(more))(t)
@@ -77,8 +77,8 @@ func TestEmptyListsAreLists(t *testing.T) {
 	assert.Contains(t, string(wire), `"tool_calls":[]`)
 }
 
-// TestNoListIsNull marshals the zero value of every exported type that has JSON. What is null
-// then is a value or a number that is not known; no list is among it.
+// TestNoListIsNull marshals the zero value of every exported type that has JSON. Only unknown values and
+// numbers are null then; no list is.
 func TestNoListIsNull(t *testing.T) {
 	values := []any{
 		Action{}, Allow{}, Answer{}, Approval{}, Call{}, Callee{}, ChatResponse{}, ChatUsage{}, Content{}, Cut{}, Decision{}, Definition{}, Denial{}, Emission{},

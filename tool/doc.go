@@ -2,8 +2,8 @@
 // ([Definition]), a request to run it ([Call], [Invocation]), its result ([Result], [Outcome],
 // [Record]) and its failures ([Kind], [Error]).
 //
-// It depends only on the standard library, so that a program can store, send or log tool calls
-// without linking the runtime. All types are plain values that are safe to copy. Nothing here starts
+// Outside of the standard library, it depends only on a JSON parser of this module, so that a program can store, send
+// or log tool calls without linking the runtime. All types are plain values that are safe to copy. Nothing here starts
 // a goroutine or holds a lock.
 //
 // # Who reads a failure

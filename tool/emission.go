@@ -24,7 +24,7 @@ type Emission struct {
 	// Data is any value for [EmitJSON], a string with the image in base64 for [EmitImage], and a
 	// string with the URL for [EmitLink].
 	Data json.RawMessage `json:"data,omitempty"`
-	// Fraction is how much is done, from 0 to 1, for [EmitProgress]; nil if unknown.
+	// Fraction is the completed fraction, from 0 to 1, for [EmitProgress]; nil if unknown.
 	Fraction *float64 `json:"fraction,omitempty"`
 	MIMEType string   `json:"mime_type,omitempty"` // of an image, such as image/png
 	// Partial is set for an image that a better one will replace.
@@ -78,7 +78,7 @@ func (e *Emission) Check() error {
 		Shown(string(e.Type), 32))
 }
 
-// check rejects an emission that lacks what its type needs, or has what its type does not use,
+// check rejects an emission that lacks a member that its type needs, or has one that its type does not use,
 // because its author means something else.
 func (e *Emission) check(needs string, ok bool, takes ...string) error {
 	if !ok {

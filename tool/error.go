@@ -11,7 +11,7 @@ import "context"
 // The kind also determines who should read the message. The caller, who sent the call or grants the
 // permissions, reads InvalidArguments, UnknownTool, Denied, Busy and Cancelled. The operator, who
 // runs the host, reads Internal. The model, which can try other arguments or another tool, reads all
-// others.
+// other kinds.
 type Kind string
 
 // The kinds, as they appear in a record.
@@ -69,7 +69,7 @@ func (k Kind) Is(target error) bool {
 // It matches its Kind in errors.Is, and with the kind Deadline or Cancelled also the context
 // package's errors.
 type Error struct {
-	Op   string // what was being done: "resolve", "arguments", "invoke", …
+	Op   string // the operation: "resolve", "arguments", "invoke", …
 	Tool string // the requested name of the tool
 	Kind Kind
 	// Message is one sentence for the reader that [Kind] determines. It contains no host path,

@@ -20,7 +20,7 @@ const (
 	BatchFinished EventType = "batch_finished"
 )
 
-// Event is one step of a batch. All receivers share what it points to, and must not change it.
+// Event is one step of a batch. All receivers share the values that it points to, and must not change them.
 type Event struct {
 	Type    EventType `json:"type"`
 	Time    time.Time `json:"time"`
@@ -36,12 +36,12 @@ type Event struct {
 	Parent string `json:"parent,omitempty"`
 	// Hidden is set if the tool's manifest says not to show its calls to people.
 	Hidden bool `json:"hidden,omitempty"`
-	// Emission is what the call streams.
+	// Emission is set for [CallOutput].
 	Emission *Emission `json:"emission,omitempty"`
-	// Lost is how many emissions of the call were dropped just before this event because the watcher
+	// Lost is the number of emissions of the call that were dropped just before this event because the watcher
 	// is slow.
 	Lost int `json:"lost,omitempty"`
-	// Action is what the call waits for.
+	// Action is the action that the call waits for.
 	Action *Action `json:"action,omitempty"`
 	// Record is set when the call has finished.
 	Record *Record `json:"record,omitempty"`

@@ -7,7 +7,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// ParseCalls reads what OpenAI's chat completions have, and lists of calls; package dialects reads the rest.
+// ParseCalls reads the calls of OpenAI's chat completions, and lists of calls; package dialects reads other formats.
 func ExampleParseCalls() {
 	calls, err := tool.ParseCalls([]byte(`{"role": "assistant", "tool_calls": [
 		{"id": "call_1", "type": "function", "function": {"name": "calculator", "arguments": "{\"expression\": \"6 * 7\"}"}}

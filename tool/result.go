@@ -23,7 +23,7 @@ type Result struct {
 	Kind Kind `json:"kind,omitempty"`
 }
 
-// Size returns how many bytes of text and data the result has.
+// Size returns the number of bytes of text and data in the result.
 func (r *Result) Size() int {
 	size := len(r.Output) + len(r.Error) + len(r.Data)
 	for i := range r.Content {
@@ -34,7 +34,7 @@ func (r *Result) Size() int {
 }
 
 // ModelReadsData reports whether a model is sent the data: if there is any, and no output. Otherwise
-// the data is for programs alone, so that a model does not read the same twice.
+// only programs read the data, so that a model does not read the same twice.
 func (r *Result) ModelReadsData() bool { return r.Output == "" && len(r.Data) > 0 }
 
 // Content is one part of a result.
@@ -65,24 +65,24 @@ type Page struct {
 	Total     int64  `json:"total"` // bytes of the whole
 }
 
-// Denial is the receipt for one denied request: what was requested, which rule denied it, and what
+// Denial is the receipt for one denied request: the request, the rule that denied it, and the rules that
 // would allow it.
 type Denial struct {
 	Permission string `json:"permission"` // files, context, network, …
 	Value      string `json:"value"`      // the request, as the guest or the model named it
 	Rule       string `json:"rule"`       // the rule that denied it
 	Allow      Allow  `json:"allow"`
-	// Note says that the refusal alone does not explain a failure of the call: it came before the
+	// Note says that the refusal does not by itself explain a failure of the call: it came before the
 	// tool read its input, when language runtimes look for optional files, or the tool did without.
 	Note bool `json:"note,omitempty"`
 }
 
 // Allow holds the missing rules that would allow a denied request, each a JSON object. A rule that
-// exists already, that nobody should add, or that cannot be expressed is nil, and null in JSON. The
+// exists already, that should not be added, or that cannot be expressed is nil, and null in JSON. The
 // zero value means that nothing would allow the request. The bytes must not be changed, because
 // receipts share them.
 //
-// In a rule, null stands for what only people can decide, such as the host directory of a mount.
+// In a rule, null takes the place of a value that only people can choose, such as the host directory of a mount.
 type Allow struct {
 	// Manifest belongs in the tool's manifest, under "permissions":
 	// {"network":[{"host":"api.example.com"}]}; or at its top level: {"context":["project_id"]}.
@@ -115,7 +115,7 @@ type Decision struct {
 	Requested  string `json:"requested"`  // as in the manifest: "/project (read-write)"
 	Granted    string `json:"granted"`    // what the operator grants, and where that is written; empty for nothing
 	Effective  string `json:"effective"`  // what the tool gets; empty for nothing
-	// Reason says which line or grant was decisive, and what was cut.
+	// Reason names the decisive line or grant, and the parts of the request that were cut.
 	Reason string `json:"reason"`
 	// Allow is what would allow the whole request, if Effective is less.
 	Allow Allow `json:"allow"`
@@ -129,7 +129,7 @@ type HostCall struct {
 	// Target is the object of the request in a form that is safe to show: a guest path, a URL without
 	// its query, a name. It contains no secret, host path or address.
 	Target string `json:"target"`
-	// Bytes is how much was transferred in both directions together.
+	// Bytes is the number of bytes transferred in both directions together.
 	Bytes    int64         `json:"bytes"`
 	Duration time.Duration `json:"time_ns"`
 	Allowed  bool          `json:"allowed"`
@@ -140,12 +140,12 @@ type HostCall struct {
 	Began time.Time `json:"-"`
 }
 
-// MaxHostCalls is the most host calls that a record lists. Usage.HostCalls counts all.
+// MaxHostCalls is the maximum number of host calls that a record lists. Usage.HostCalls counts all.
 const MaxHostCalls = 256
 
 // Usage is the resource usage of a call.
 type Usage struct {
-	// Fuel is how many instructions the tool executed, without nested calls; nil if the call did not
+	// Fuel is the number of instructions that the tool executed, without nested calls; nil if the call did not
 	// run.
 	Fuel        *int64        `json:"fuel"`
 	MemoryBytes int64         `json:"memory_bytes"` // peak size of linear memory
@@ -153,8 +153,8 @@ type Usage struct {
 	// HostCalls counts the host calls that need a permission. Standard streams, clocks and random
 	// numbers need none.
 	HostCalls int64 `json:"host_calls"`
-	// Queue is how long the call waited in the executor's queue and for its rates, but not for earlier calls
-	// of its batch. Compile is how long it then waited for its module.
+	// Queue is the time that the call waited in the executor's queue and for its rates, but not for earlier calls
+	// of its batch. Compile is the time that it then waited for its module.
 	Queue   time.Duration `json:"queue_ns,omitempty"`
 	Compile time.Duration `json:"compile_ns,omitempty"`
 }
@@ -179,16 +179,16 @@ type Repair struct {
 	To   json.RawMessage `json:"to"`
 }
 
-// Record is one call and its result, as it is stored and streamed.
+// Record is one call and its result, as stored and streamed.
 type Record struct {
 	Call
-	// CallID is our own id (a UUIDv7); it never repeats.
+	// CallID is the host's id (a UUIDv7); it never repeats.
 	CallID string
 	Result Result
 	// Skipped is set if the call did not run because it was refused, or because it repeats another
 	// call of its batch, which Source then names.
 	Skipped bool
-	// ExecutionTime is how long the call took after the queue: Usage.Compile, Usage.Wall and the host's
+	// ExecutionTime is the duration of the call after the queue: Usage.Compile, Usage.Wall and the host's
 	// own work.
 	ExecutionTime time.Duration
 	// Cached is set if the result is that of an earlier call, which Source names.

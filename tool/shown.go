@@ -7,11 +7,11 @@ import (
 )
 
 // Shown makes untrusted text safe to show in receipts and records. It returns valid UTF-8 with U+FFFD
-// in place of every character that a terminal would not show as itself, truncated to most bytes
+// in place of every character that a terminal would not show as itself, truncated to limit bytes
 // followed by "…".
-func Shown(text string, most int) string {
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
+func Shown(text string, limit int) string {
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
 	}
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || Deceives(r) {

@@ -16,8 +16,8 @@ func TestShown(t *testing.T) {
 		"":                      "",
 		"/project/ü x":          "/project/ü x",
 		"a\x1b[31m\n\x00b":      "a\uFFFD[31m\uFFFD\uFFFDb",
-		"a\u202eb\u200bc":       "a\uFFFDb\uFFFDc",      // what reorders text, and what has no width
-		"a\u3164\ufe0fb\u034f":  "a\uFFFD\uFFFDb\uFFFD", // what is printable by its category, and blank
+		"a\u202eb\u200bc":       "a\uFFFDb\uFFFDc",      // characters that reorder text, and that have no width
+		"a\u3164\ufe0fb\u034f":  "a\uFFFD\uFFFDb\uFFFD", // characters that are printable by category, and blank
 		"a\xffb":                "a\uFFFDb",
 		"1234567890123456":      "1234567890123456",
 		"12345678901234567":     "1234567890123456…",
@@ -27,7 +27,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// TestDeceives: what a terminal obeys or shows nothing for, and nothing that can be seen.
+// TestDeceives: characters that a terminal interprets or does not show deceive; visible ones do not.
 func TestDeceives(t *testing.T) {
 	for name, deceivers := range map[string]string{
 		"controls":            "\x00\t\n\r\x1b\x7f\u0085\u009b",
@@ -50,7 +50,7 @@ func TestDeceives(t *testing.T) {
 	}
 }
 
-// TestDeceiversAreAllOfThem compares with the tables that each rule alone would ask.
+// TestDeceiversAreAllOfThem compares Deceives with the separate tables of its rules.
 func TestDeceiversAreAllOfThem(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		obeyed := unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
@@ -59,7 +59,7 @@ func TestDeceiversAreAllOfThem(t *testing.T) {
 			t.Fatalf("%U: %t", r, tool.Deceives(r))
 		}
 		if tool.Shapes(r) && !tool.Deceives(r) {
-			t.Fatalf("%U shapes, and is no deceiver", r)
+			t.Fatalf("%U shapes, and is not a deceiver", r)
 		}
 	}
 }

@@ -1,21 +1,21 @@
 // Package answers is a cache for the results of read-only calls.
 //
 // [Cache.Find] answers a [Question] from the cache, with the answer that another goroutine is finding (a
-// [Flight], which several may wait for), or has the caller ask. An answer is kept until it expires, until its
-// room is needed for others, or until a barrier makes it stale.
+// [Flight], which several may wait for), or has the caller ask. An answer is kept until it expires, until other
+// answers need its room, or until a barrier makes it stale.
 //
 // # Domains and barriers
 //
-// A question names the domains that its answer depends on. [Cache.Barrier] says that what is
-// in a domain may change from now until its end. An answer is good only if no barrier in any
-// of its domains began, was under way or ended since it was asked for. A flight is joined only if no
+// A question names the domains that its answer depends on. [Cache.Barrier] says that the contents of
+// domains may change from now until its end. An answer is good only if no barrier in any
+// of its domains began, was in progress or ended since it was asked for. A flight is joined only if no
 // barrier in its domains began or ended since it began. So a caller that asks after the end of a barrier
-// never gets an answer that was looked for before that end; one that waited already may.
+// never gets an answer that was asked for before that end; a caller that was already waiting may.
 //
 // # Waiting
 //
 // [Cache.Find] waits for flights. An ask that leads to another Find may come to wait for itself, or for
-// a flight that waits for it. What is asked on behalf of a flight asks with [Question.Alone] instead.
+// a flight that waits for it. Questions on behalf of a flight avoid this with [Question.Alone].
 package answers
 
 import (
@@ -27,15 +27,15 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// Question is what is asked.
+// Question is a question to the cache.
 type Question[K comparable] struct {
 	// Key identifies the question. Questions with the same key have the same domains.
 	Key K
-	// Domains are what the answer depends on: a barrier in any of them makes it stale.
+	// Domains name the data that the answer depends on: a barrier in any of them makes it stale.
 	Domains []string
-	// TTL is how long the answer is kept after it was found. If it is not positive, nothing is kept.
+	// TTL is the time for which the answer is kept after it was found. If it is not positive, the answer is not kept.
 	TTL time.Duration
-	// Alone says that the caller neither joins a flight nor lets others join its own.
+	// Alone says that the caller neither joins a flight nor lets other callers join its own.
 	Alone bool
 }
 
@@ -45,8 +45,8 @@ type moment uint64
 // Cache keeps answers. Get one from [New]; it needs no closing and is safe for concurrent
 // use. Several callers may get the same answer, so it must not be modified.
 type Cache[K comparable, V any] struct {
-	most int64 // bytes
-	size func(V) int64
+	limit int64 // bytes
+	size  func(V) int64
 
 	mu      sync.Mutex
 	kept    *simplelru.LRU[K, entry[V]]
@@ -69,19 +69,19 @@ type entry[V any] struct {
 
 // domain is the state of a domain in which there was a barrier.
 type domain struct {
-	open    int    // barriers under way
+	open    int    // barriers in progress
 	changed moment // when one last began or ended
 }
 
-// maxDomains bounds the domains that are remembered. Beyond it, all without a barrier under way are
-// forgotten, together with all answers, and answers that are being looked for are not kept.
+// maxDomains bounds the domains that are remembered. Beyond it, all without a barrier in progress are
+// forgotten, together with all answers, and the answers of current flights are not kept.
 const maxDomains = 1 << 16
 
 // New returns an empty cache with a bound in bytes, which must be positive. size returns how many bytes an
 // answer takes, at least 1. An answer with a smaller size, or one larger than the cache, is not kept. size
 // is called once for each answer that may be kept, by the goroutine that found it.
 func New[K comparable, V any](bytes int64, size func(V) int64) (*Cache[K, V], error) {
-	c := &Cache[K, V]{most: bytes, size: size, flights: map[K]*Flight[K, V]{}, domains: map[string]domain{}}
+	c := &Cache[K, V]{limit: bytes, size: size, flights: map[K]*Flight[K, V]{}, domains: map[string]domain{}}
 	var err error
 	if c.kept, err = simplelru.NewLRU(math.MaxInt, func(_ K, e entry[V]) { c.bytes -= e.size }); err != nil {
 		return nil, fmt.Errorf("answers: %w", err)
@@ -89,7 +89,7 @@ func New[K comparable, V any](bytes int64, size func(V) int64) (*Cache[K, V], er
 	return c, nil
 }
 
-// get returns the answer that is kept for the key, if there is a good one. The lock is held.
+// get returns the answer that is kept for the key, if there is a good one. The caller must hold c.mu.
 func (c *Cache[K, V]) get(key K) (answer V, ok bool) {
 	e, ok := c.kept.Get(key)
 	if !ok {
@@ -103,31 +103,31 @@ func (c *Cache[K, V]) get(key K) (answer V, ok bool) {
 }
 
 // put keeps an answer in place of any that is kept for the question. If there was a barrier in any of the
-// question's domains since it was asked, put does nothing. The lock is held.
+// question's domains since it was asked, put does nothing. The caller must hold c.mu.
 func (c *Cache[K, V]) put(question Question[K], asked moment, answer V, size int64) {
-	if size < 1 || size > c.most || question.TTL <= 0 || !c.undisturbed(question.Domains, asked) {
+	if size < 1 || size > c.limit || question.TTL <= 0 || !c.undisturbed(question.Domains, asked) {
 		return
 	}
 	c.kept.Remove(question.Key)
-	for oldest, ok := c.oldest(); ok && (c.bytes > c.most-size || !c.good(oldest)); oldest, ok = c.oldest() {
+	for oldest, ok := c.oldest(); ok && (c.bytes > c.limit-size || !c.good(oldest)); oldest, ok = c.oldest() {
 		c.kept.RemoveOldest()
 	}
 	c.bytes += size
 	c.kept.Add(question.Key, entry[V]{answer, size, time.Now().Add(question.TTL), asked, question.Domains})
 }
 
-// oldest returns the least recently used answer, if there is one. The lock is held.
+// oldest returns the least recently used answer, if there is one. The caller must hold c.mu.
 func (c *Cache[K, V]) oldest() (entry[V], bool) {
 	_, e, ok := c.kept.GetOldest()
 	return e, ok
 }
 
-// good reports whether an answer is neither stale nor expired. The lock is held.
+// good reports whether an answer is neither stale nor expired. The caller must hold c.mu.
 func (c *Cache[K, V]) good(e entry[V]) bool {
 	return time.Now().Before(e.expires) && c.undisturbed(e.domains, e.asked)
 }
 
-// unchanged reports whether no barrier in the domains began or ended since then. The lock is held.
+// unchanged reports whether no barrier in the domains began or ended since then. The caller must hold c.mu.
 func (c *Cache[K, V]) unchanged(domains []string, since moment) bool {
 	for _, name := range domains {
 		if c.domains[name].changed > since {
@@ -137,7 +137,8 @@ func (c *Cache[K, V]) unchanged(domains []string, since moment) bool {
 	return since >= c.known
 }
 
-// undisturbed reports whether, in addition, no barrier was under way then. The lock is held.
+// undisturbed reports whether no barrier in the domains was in progress then, or began or ended since. The caller must
+// hold c.mu.
 func (c *Cache[K, V]) undisturbed(domains []string, since moment) bool {
 	for _, name := range domains {
 		if c.domains[name].open > 0 { // it was open then, or has changed the domain since

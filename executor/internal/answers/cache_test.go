@@ -102,7 +102,7 @@ func TestAnswersExpire(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		assert.False(t, has(c, "short"))
 		put(c, question("new"), sized{3, 5})
-		assert.True(t, has(c, "long"), "what has expired takes no room once somebody has asked for it")
+		assert.True(t, has(c, "long"), "an expired answer takes no room once it was asked for")
 		time.Sleep(100 * 365 * 24 * time.Hour)
 		assert.True(t, has(c, "long"))
 	})
@@ -134,7 +134,7 @@ func mustNotAsk(t *testing.T) func(context.Context) (sized, bool) {
 func TestPutAcrossBarriers(t *testing.T) {
 	q := question("k", "A", "B")
 	for name, test := range map[string]struct {
-		before func(c *cache) // what is asked
+		before func(c *cache) // the question is asked
 		after  func(c *cache)
 		kept   bool
 	}{

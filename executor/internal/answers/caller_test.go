@@ -8,7 +8,7 @@ import (
 	"github.com/caisson-run/caisson/executor/internal/answers"
 )
 
-// outcome is how an ask ends.
+// outcome is the end of an ask.
 type outcome struct {
 	answer sized
 	keep   bool

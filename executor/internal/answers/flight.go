@@ -5,14 +5,14 @@ import "context"
 // Source says where an answer comes from.
 type Source int
 
-// The sources. Zero means that there is no answer.
+// The sources. Zero means no answer.
 const (
 	Asked  Source = iota + 1 // the caller's own ask
 	Kept                     // an answer that was kept
 	Shared                   // another caller's ask, which this one waited for
 )
 
-// Flight is an ask that others may wait for. It does what golang.org/x/sync/singleflight cannot: a caller that
+// Flight is an ask that other callers may wait for. It does what golang.org/x/sync/singleflight cannot: a caller that
 // joins a flight first gives its slot back, leaves when its context ends, and asks for itself if the
 // answer may not be shared.
 type Flight[K comparable, V any] struct {
@@ -20,7 +20,7 @@ type Flight[K comparable, V any] struct {
 	question Question[K]
 	began    moment
 	// landed is closed when the ask has ended, after the fields below are set. The first caller that
-	// waits makes it, with the cache's lock held.
+	// waits makes it, holding cache.mu.
 	landed chan struct{}
 	answer V
 	shared bool // the answer may be given to the callers that waited
@@ -71,7 +71,7 @@ func (c *Cache[K, V]) Find(
 }
 
 // enter returns the answer if it is kept, or else a flight to wait for if there is one and the caller
-// may join, or else a flight of the caller's own, or nothing if the caller is not ready to ask. The flight of
+// may join, or else a new flight of the caller, or nothing if the caller is not ready to ask. The flight of
 // a caller that may not join is not joined either: it might fail like the one before.
 func (c *Cache[K, V]) enter(question Question[K], join, ready bool) (answer V, from Source, f *Flight[K, V]) {
 	c.mu.Lock()

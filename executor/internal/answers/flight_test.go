@@ -25,7 +25,7 @@ func bubble(t *testing.T, test func(t *testing.T, c *cache)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newCache(t, 100)) })
 }
 
-// TestEachAsksAfterAFailure: all who waited ask at once, and nobody waits for them.
+// TestEachAsksAfterAFailure: all callers that waited ask at once, and no caller waits for them.
 func TestEachAsksAfterAFailure(t *testing.T) {
 	for name, failure := range map[string]outcome{
 		"not to be given again": {answer: one},
@@ -103,7 +103,7 @@ func TestWaiterStopsWithItsContext(t *testing.T) {
 	})
 }
 
-// ended is a context that ended, but not before what it is waited for with.
+// ended is a context whose Err is set although its Done is not closed.
 type ended struct{ context.Context }
 
 func (ended) Err() error { return context.Canceled }
@@ -174,7 +174,7 @@ func TestNobodyJoinsAFlightFromBeforeABarrier(t *testing.T) {
 	})
 }
 
-// TestPanicOfSize: a function that fails to measure leaves nobody waiting.
+// TestPanicOfSize: no caller is left waiting if the size function panics.
 func TestPanicOfSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := noerr.Get(answers.New[string](10, func(s sized) int64 {
@@ -227,7 +227,7 @@ func TestNobodyWaitsForWhoIsNotReady(t *testing.T) {
 	})
 }
 
-// TestNotReady: without a place there is no answer, and no wait.
+// TestNotReady: a caller without a place gets no answer, and does not wait.
 func TestNotReady(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cache) {
 		refused, late := askWhenReady(t, c, question("k")), askWhenReady(t, c, question("k"))
@@ -245,8 +245,8 @@ func TestNotReady(t *testing.T) {
 	})
 }
 
-// TestAnswerIsFromAfterThePlace: a barrier that ends while a caller waits for its place is no
-// reason not to keep what it then finds.
+// TestAnswerIsFromAfterThePlace: the answer of a caller is kept although a barrier ended while it waited for its
+// place.
 func TestAnswerIsFromAfterThePlace(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cache) {
 		caller := askWhenReady(t, c, question("k", "A"))

@@ -17,8 +17,8 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// world is what tools read and write: a number for each domain. ended is the number that
-// whoever asks must at least see, since the barrier that wrote it has ended.
+// world is the data of tools: a number for each domain. ended is the minimum that a caller must
+// see, since the barrier that wrote it has ended.
 type world [2]struct{ number, ended atomic.Int64 }
 
 var worldDomains = [...]string{"A", "B"}
@@ -48,8 +48,8 @@ func (w *world) write(c *answers.Cache[string, numbers], i int) {
 	}
 }
 
-// TestHammer: nobody who asks after the end of a barrier gets an answer from before its
-// start, and nobody waits for ever.
+// TestHammer: no caller that asks after the end of a barrier gets an answer from before its
+// start, and none waits forever.
 func TestHammer(t *testing.T) {
 	c := noerr.Get(answers.New[string](5, func(numbers) int64 { return 1 }))(t)
 	places := make(chan struct{}, 3)
@@ -79,7 +79,7 @@ func TestHammer(t *testing.T) {
 	}
 	group.Wait()
 	t.Logf("none %d, asked %d, kept %d, shared %d", from[0].Load(), from[1].Load(), from[2].Load(), from[3].Load())
-	assert.Empty(t, places, "those who got one gave it back, and nobody else did")
+	assert.Empty(t, places, "only callers that got a place gave one back")
 }
 
 // hammer asks in every way in which an ask can end.

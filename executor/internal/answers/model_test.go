@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// reference says what a cache must do, in the plainest way. Moments are counted in steps.
+// reference is the simplest model of a cache. Moments are counted in steps.
 type reference struct {
 	bound    int64
 	step     int
@@ -35,7 +35,7 @@ type keptAnswer struct {
 
 type barrier struct {
 	domains    []string
-	began, end int // end is 0 while it is under way
+	began, end int // end is 0 while it is in progress
 }
 
 type modelFlight struct {
@@ -51,7 +51,7 @@ type modelCaller struct {
 	ready  bool         // it waits for a place before it asks
 	alone  bool         // a flight that it waited for has failed
 	began  int          // its ask
-	flight *modelFlight // that it is in, if others may join it
+	flight *modelFlight // of its ask; nil if no other caller may join it
 	want   state
 }
 
@@ -199,7 +199,7 @@ func (r *reference) finish(m *modelCaller, end outcome) {
 	}
 }
 
-// moment is one of the cache's, with the step that it stands for.
+// moment is one of the cache's, with the corresponding step.
 type moment struct {
 	answers.Moment
 	q     answers.Question[string]
@@ -319,7 +319,7 @@ func (r *run) finish() {
 	m.finish <- end
 }
 
-// errNoPlace is why a caller gets no place.
+// errNoPlace is the error of a caller that gets no place.
 var errNoPlace = errors.New("no place")
 
 func (r *run) place() {
@@ -405,7 +405,7 @@ func (r *run) sleep() {
 	time.Sleep(d)
 }
 
-// end ends all asks, after which nobody may wait.
+// end ends all asks, after which no caller may wait.
 func (r *run) end() {
 	for range r.callers {
 		for i, m := range r.callers {

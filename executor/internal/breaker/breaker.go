@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/internal/swept"
 )
 
-// quiet is how long a circuit is kept without reports, in addition to its open time.
+// quiet is the time for which a circuit is kept without reports, in addition to its open time.
 const quiet = time.Hour
 
 // Breakers holds a circuit for each key. It is safe for concurrent use and has no goroutines.
@@ -50,7 +50,7 @@ func New[K comparable](failures int, open time.Duration) *Breakers[K] {
 	return &Breakers[K]{failures: failures, open: open}
 }
 
-// Outcome is how a call ended.
+// Outcome is the result of a call.
 type Outcome int
 
 // The outcomes.
@@ -62,7 +62,7 @@ const (
 	Failed
 )
 
-// State is what a report changed.
+// State is the new state of a circuit that a report opened or closed.
 type State string
 
 // The states.
@@ -77,7 +77,7 @@ type Attempt[K comparable] struct {
 	breakers *Breakers[K]
 	key      K
 	began    uint64 // Breakers.openings at that time
-	probe    uint64 // its number; 0 for a call that is none
+	probe    uint64 // its number; 0 for a call that is not a probe
 }
 
 // OpenError says that a key may not be called.

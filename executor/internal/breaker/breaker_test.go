@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type step struct {
 	do    string        // "allow", "refuse", "succeed", "fail", "unknown" or "wait"
 	call  string        // of all but "wait"; of "refuse", nothing
-	state State         // what a report makes of the circuit
+	state State         // that a report returns
 	wait  time.Duration // of "wait"; of "refuse", until when
 	count int           // of "refuse": failures in a row
 }

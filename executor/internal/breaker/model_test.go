@@ -84,7 +84,7 @@ func (r *reference) report(c *modelled, outcome Outcome, step int) State {
 	return Unchanged
 }
 
-// wasProbe reports whether a call was let through as a probe: what it says counts only
+// wasProbe reports whether a call was let through as a probe: its report counts only
 // while it is the probe.
 func (c *modelled) wasProbe() bool { return c.attempt.probe > 0 }
 
@@ -214,7 +214,7 @@ func TestHammer(t *testing.T) {
 		probe(Succeeded)
 		require.Equal(t, round+1, closed.Load())
 		require.Equal(t, 2*round+2, probes.Load(), "one probe was enough")
-		if round%8 == 7 { // keeps the circuits of others from opening
+		if round%8 == 7 { // keeps the circuits of other keys from opening
 			for i := range callers {
 				if other, err := b.Allow(fmt.Sprint("other", i)); assert.NoError(t, err) {
 					other.Report(Succeeded)

@@ -29,7 +29,7 @@ func (c *cutter) content(parts []tool.Content, room int) []tool.Content {
 		switch {
 		case gone[i]:
 			cut := tool.Cut{Part: partName(i), Bytes: int64(len(p.Data))} // binary data is not kept
-			kept = c.instead(kept, cut, describe(p), min(level, placeBytes))
+			kept = c.appendPlaceholder(kept, cut, describe(p), min(level, placeBytes))
 		case partSize(p) <= level:
 			kept = append(kept, *p)
 		case aboutSize(p) <= level/2:
@@ -37,11 +37,11 @@ func (c *cutter) content(parts []tool.Content, room int) []tool.Content {
 			short.Text = c.text(partName(i), p.Text, level-aboutSize(p))
 			kept = append(kept, short)
 		default: // such as a link with a very long URL
-			kept = c.instead(kept, c.cutOf(partName(i), wire(p)), describe(p), min(level, placeBytes))
+			kept = c.appendPlaceholder(kept, c.cutOf(partName(i), wire(p)), describe(p), min(level, placeBytes))
 		}
 	}
 	if n < len(parts) {
-		kept = c.rest(kept, parts[n:], n, min(room, placeBytes))
+		kept = c.appendRest(kept, parts[n:], n, min(room, placeBytes))
 	}
 	return kept
 }
@@ -77,7 +77,7 @@ func levelOut(parts []tool.Content, room int) (gone []bool, level int) {
 			sizes[i] = min(sizes[i], placeBytes)
 		}
 	}
-	// The room of dropped parts goes to the others.
+	// The room of dropped parts goes to the remaining ones.
 	return gone, levelOf(sizes, room)
 }
 
@@ -98,17 +98,17 @@ func levelOf(sizes []int, room int) int {
 
 func partName(i int) string { return fmt.Sprintf("content[%d]", i) }
 
-// rest appends one description for all parts for which there is no room.
-func (c *cutter) rest(kept []tool.Content, parts []tool.Content, from, room int) []tool.Content {
+// appendRest appends one description for all parts that have no room.
+func (c *cutter) appendRest(kept []tool.Content, parts []tool.Content, from, room int) []tool.Content {
 	about := fmt.Sprintf("%d more parts", len(parts))
 	if len(parts) == 1 {
 		about = describe(&parts[0])
 	}
-	return c.instead(kept, c.cutOf(fmt.Sprintf("content[%d:]", from), wire(parts)), about, room)
+	return c.appendPlaceholder(kept, c.cutOf(fmt.Sprintf("content[%d:]", from), wire(parts)), about, room)
 }
 
-// instead appends a text part that describes what was dropped.
-func (c *cutter) instead(kept []tool.Content, cut tool.Cut, about string, room int) []tool.Content {
+// appendPlaceholder appends a text part that describes dropped parts.
+func (c *cutter) appendPlaceholder(kept []tool.Content, cut tool.Cut, about string, room int) []tool.Content {
 	c.cuts = append(c.cuts, cut)
 	part := tool.Content{Type: "text"}
 	room -= aboutSize(&part)
@@ -137,7 +137,7 @@ func describe(p *tool.Content) string {
 	return fmt.Sprintf("%s (%s%d bytes)", text, kind, len(p.Data))
 }
 
-// wire returns parts as they are written in a result, binary data in base64.
+// wire returns the JSON of parts as in a result, with binary data in base64.
 func wire(parts any) string {
 	text, err := jsontext.Encode(parts)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package output decides how much of a tool's result goes to a model, and keeps what does
-// not for a session, so that it can be read page by page.
+// Package output decides how much of a tool's result goes to a model, and keeps the parts that it cuts
+// for the session, so that they can be read page by page.
 //
 //	store, err := output.NewShared(64 << 20).NewStore(16 << 20)
 //	result, cuts := output.Cut(result, 32<<10, store.Keeper(reference), mark)
@@ -16,13 +16,13 @@
 // it do not need, and is guaranteed a share: error half of the room, output or data three quarters of
 // what error leaves. So a long output does not displace a small part, nor the other way round.
 //
-// Text is cut at its end, between characters, and the mark follows on a line of its own. Data that
+// Text is cut at its end, between characters, and the mark follows on a separate line. Data that
 // is cut becomes the beginning of its text, as the output. Data that is dropped has no mark, since
 // no model misses it.
 //
-// Parts of the content share their room evenly, and what small ones leave goes to the others.
-// A part with binary data is kept whole or replaced by a text part that describes it. One such
-// text part stands for all parts for which there is no room.
+// Parts of the content share their room evenly, and the room that small ones do not need goes to larger ones.
+// A part with binary data is kept whole or replaced by a text part that describes it. A single
+// text part describes all parts that have no room.
 package output
 
 import (
@@ -37,34 +37,34 @@ import (
 // that has text, the most important first.
 type Keep func(part, text string) (reference string)
 
-// Mark is the note that tells a model what was cut. It should be at most 200 bytes long, since it must fit into
+// Mark returns the note that tells a model about a cut. It should be at most 200 bytes long, since it must fit into
 // [placeBytes].
 type Mark func(tool.Cut) string
 
-// Cut returns the result with at most most bytes for a model, and no longer data, and the parts that
+// Cut returns the result with at most limit bytes for a model, and no longer data, and the parts that
 // were cut. Bytes are counted as [tool.Result.Size] does. Marks count, and so do 16 bytes for each part
-// of the content, which Size leaves out. All text is valid UTF-8 afterwards, with U+FFFD for what was
-// not, and wholes are kept in that form.
+// of the content, which Size leaves out. All text is valid UTF-8 afterwards, with U+FFFD in place of invalid
+// bytes, and wholes are kept in that form.
 //
 // A result that fits and is valid is returned unchanged, without an allocation, so that cutting
 // again with the same or a larger bound changes nothing. The given result is never written to.
 // A mark that does not fit is truncated.
 //
 // A nil keep keeps nothing; mark must not be nil. Parts with binary data are not kept, since no
-// model can read them, unless they are among the parts for which there was no room.
-func Cut(result tool.Result, most int, keep Keep, mark Mark) (tool.Result, []tool.Cut) {
+// model can read them, unless they are among the parts that had no room.
+func Cut(result tool.Result, limit int, keep Keep, mark Mark) (tool.Result, []tool.Cut) {
 	result = Valid(result)
-	if Fits(&result, most) {
+	if Fits(&result, limit) {
 		return result, nil
 	}
 	c := cutter{keep: keep, mark: mark}
-	c.cut(&result, max(most, 0))
+	c.cut(&result, max(limit, 0))
 	return result, c.cuts
 }
 
 // Fits reports whether Cut returns a valid result unchanged.
-func Fits(result *tool.Result, most int) bool {
-	return size(result) <= most && len(result.Data) <= most
+func Fits(result *tool.Result, limit int) bool {
+	return size(result) <= limit && len(result.Data) <= limit
 }
 
 type cutter struct {
@@ -73,8 +73,8 @@ type cutter struct {
 	cuts []tool.Cut
 }
 
-func (c *cutter) cut(r *tool.Result, most int) {
-	room, content := most, contentSize(r.Content)
+func (c *cutter) cut(r *tool.Result, limit int) {
+	room, content := limit, contentSize(r.Content)
 	data, isRead := r.Data, r.ModelReadsData()
 	said := len(r.Output)
 	if isRead {
@@ -86,7 +86,7 @@ func (c *cutter) cut(r *tool.Result, most int) {
 	case !isRead:
 		whole := r.Output
 		r.Output = c.text("output", whole, own)
-		if len(data) > most || r.ModelReadsData() { // the latter if there was no room for any output
+		if len(data) > limit || r.ModelReadsData() { // the latter if there was no room for any output
 			r.Data = nil
 			c.dropped(data, whole)
 		}
@@ -98,10 +98,10 @@ func (c *cutter) cut(r *tool.Result, most int) {
 	r.Content = c.content(r.Content, room-len(r.Output))
 }
 
-// share is the room that a part may take: what the parts after it do not need, but at least its guaranteed share.
-func share(room, sure, behind int) int { return max(sure, room-behind) }
+// share returns the room that a part may take: as much as later parts do not need, but at least the guaranteed share.
+func share(room, guaranteed, later int) int { return max(guaranteed, room-later) }
 
-// dropped notes that data was dropped which no model reads.
+// dropped notes a cut of data that no model reads.
 func (c *cutter) dropped(data json.RawMessage, output string) {
 	if n := len(c.cuts); n > 0 && c.cuts[n-1].Part == "output" && isText(data, output) {
 		gone := c.cuts[n-1] // the output's whole serves for data too

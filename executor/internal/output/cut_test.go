@@ -148,7 +148,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// sizeForModel is how many bytes of a result a model reads.
+// sizeForModel returns the number of bytes of a result that a model reads.
 func sizeForModel(r tool.Result) int {
 	if !r.ModelReadsData() {
 		r.Data = nil
@@ -156,7 +156,7 @@ func sizeForModel(r tool.Result) int {
 	return r.Size()
 }
 
-// perPart is what each part of the content costs beside its text.
+// perPart is the overhead of each part of the content, in addition to its text.
 const perPart = 16
 
 func TestCutContent(t *testing.T) {
@@ -271,7 +271,7 @@ func TestCutLeavesWhatFits(t *testing.T) {
 	assert.NotEmpty(t, cuts)
 }
 
-// What has no text can still fill a model's window with braces.
+// TestCutCountsEmptyParts: parts without text can still fill a model's context window with braces.
 func TestCutCountsEmptyParts(t *testing.T) {
 	in := tool.Result{Content: make([]tool.Content, 1_000_000)}
 	result, cuts := output.Cut(in, 4096, keeper(newStore(t, 16<<20)), mark)

@@ -8,14 +8,15 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// detailBytes is about what the numbers and names of a denial or a host call take.
+// detailBytes is the approximate size of the numbers and names in a denial or a host call.
 const detailBytes = 128
 
-// CutDetails shortens what a record has beside its result to about most bytes: its denials to the first that fit in
-// half of them, its host calls to the first that fit in half of the rest, and its log, which has what is left, to its
-// beginning and its end. What fits is not changed, and what the record shares with others is not written to.
-func CutDetails(record *tool.Record, most int) {
-	room := most
+// CutDetails shortens a record's denials, host calls and log to about limit bytes together: the denials to the first
+// that fit in half of the bytes, the host calls to the first that fit in half of the rest, and the log, which gets the
+// remaining bytes, to its beginning and its end. Lists and logs that fit are not changed, and memory that the record
+// shares is not written to.
+func CutDetails(record *tool.Record, limit int) {
+	room := limit
 	record.Denials, room = firstOf(record.Denials, room, func(d *tool.Denial) int {
 		return detailBytes + len(d.Value) + len(d.Rule) + len(d.Allow.Manifest) + len(d.Allow.Grant)
 	})
@@ -36,13 +37,13 @@ func firstOf[T any](list []T, room int, size func(*T) int) (first []T, left int)
 	return list, left
 }
 
-// cutLog returns the beginning and the end of a log that is longer than most bytes, with the note between them that
-// package runtime writes where it cuts a log. A trap's stack stands at the end.
-func cutLog(log string, most int) string {
-	if len(log) <= most {
+// cutLog returns the beginning and the end of a log that is longer than limit bytes, with the note between them that
+// package runtime writes where it cuts a log. A trap's stack is at the end of the log.
+func cutLog(log string, limit int) string {
+	if len(log) <= limit {
 		return log
 	}
-	first, last := most/4, len(log)-most/4*3
+	first, last := limit/4, len(log)-limit/4*3
 	for first > 0 && !utf8.RuneStart(log[first]) {
 		first--
 	}

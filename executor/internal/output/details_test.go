@@ -10,7 +10,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestCutDetails: what fits stays, and otherwise each part keeps what is most useful in it.
+// TestCutDetails: details that fit are unchanged, and otherwise each list or log keeps its most useful part.
 func TestCutDetails(t *testing.T) {
 	denials := slices.Repeat([]tool.Denial{{Value: strings.Repeat("v", 72)}}, 10)
 	calls := slices.Repeat([]tool.HostCall{{Target: strings.Repeat("t", 72)}}, 10)

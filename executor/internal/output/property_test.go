@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// pieces are what generated texts consist of.
+// pieces are the parts of generated texts.
 var pieces = []string{
 	"a", "word ", "\n", "\r\n", "é", "e\u0301", "\U0001F600", "\U0001F468\u200D\U0001F469\u200D\U0001F467", "\U0001F44D\U0001F3FD",
 	"\u200D", "\uFFFD", "\x00", "\xff", "\xc3", "\xed\xa0\x80", "\xf0\x9f", "\"", "[output: 3 of 9, r/output]",
@@ -93,7 +93,7 @@ func (g generator) result(most int) tool.Result {
 
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// copyOf is the result in memory of its own.
+// copyOf returns a deep copy of the result.
 func copyOf(r tool.Result) tool.Result {
 	r.Data = append(json.RawMessage(nil), r.Data...)
 	r.Content = append([]tool.Content(nil), r.Content...)
@@ -138,7 +138,7 @@ func checkCut(t testing.TB, original tool.Result, most int, bound, pageBytes int
 	if most < 0 || len(cuts) > 0 {
 		again, none = output.Cut(result, max(sizeForModel(result)+partsCost(result), len(result.Data)), nil, mark)
 	}
-	require.Equal(t, result, again, "what fits is left as it is")
+	require.Equal(t, result, again, "a result that fits is unchanged")
 	require.Empty(t, none)
 	return result, cuts
 }
@@ -157,8 +157,8 @@ func echoes(r tool.Result) bool {
 	return len(r.Data) > 0 && json.Compact(&compact, []byte(valid(r.Output))) == nil && compact.String() == valid(string(r.Data))
 }
 
-// checkWhole checks that the whole can be read by a cut's reference and that what was kept is
-// its beginning.
+// checkWhole checks that the whole can be read by a cut's reference and begins with the part that the result
+// kept.
 func checkWhole(t testing.TB, store *output.Store, original, result tool.Result, c tool.Cut, pageBytes int64) {
 	t.Helper()
 	var whole, left string
@@ -197,7 +197,7 @@ func checkWhole(t testing.TB, store *output.Store, original, result tool.Result,
 			return
 		}
 		if c.Kept == 0 && c.Bytes != int64(len(whole)) {
-			return // the part as JSON, which has tests of its own
+			return // the part as JSON, which has separate tests
 		}
 	}
 	require.EqualValues(t, len(whole), c.Bytes)
@@ -239,9 +239,9 @@ func checkUncut(t testing.TB, original, result tool.Result, cutOf map[string]too
 	}
 }
 
-// checkTwice cuts what is cut already. What holds of that is what holds of cutting anything;
-// and of the output there is no more left than the first cut had, though the second may have
-// less than a single cut to its bound, since the first one's mark took room, or was text to it.
+// checkTwice cuts a result that was cut already. The properties of any cut apply to it, and the remaining output is
+// no longer than after the first cut. It may be shorter than after a single cut to the same bound, since the first
+// mark took room, or counted as text.
 func checkTwice(t testing.TB, once tool.Result, most int) {
 	t.Helper()
 	twice, cuts := checkCut(t, once, most, 0, 100)

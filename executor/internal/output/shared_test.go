@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson/internal/noerr"
 )
 
-// TestAttackManyStores: what many sessions keep is bounded together. Each of 40 sessions had 16 MiB of its own. The
-// control is a bound that is large.
+// TestAttackManyStores: the texts that many sessions keep are bounded together. Without that, each of 40 sessions could
+// keep 16 MiB. The control is a large bound.
 func TestAttackManyStores(t *testing.T) {
 	heap := func() int64 {
 		for range 3 { // what earlier tests left is freed after their stores are noticed

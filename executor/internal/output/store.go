@@ -32,7 +32,7 @@ const (
 // Shared bounds the bytes that several stores keep together, such as those of a tenant's sessions. Get one from
 // [NewShared]. It is safe for concurrent use.
 type Shared struct {
-	most int64
+	limit int64
 
 	mu     sync.Mutex // of all stores
 	used   int64
@@ -40,11 +40,11 @@ type Shared struct {
 }
 
 // NewShared returns a bound in bytes, counted as for [Shared.NewStore]. A full one evicts the oldest text of the store
-// with the most.
-func NewShared(bytes int64) *Shared { return &Shared{most: bytes, stores: map[*texts]struct{}{}} }
+// with the most bytes.
+func NewShared(bytes int64) *Shared { return &Shared{limit: bytes, stores: map[*texts]struct{}{}} }
 
-// Tenants are the bounds of what the sessions of each tenant keep. The zero value has none. It is safe for concurrent
-// use.
+// Tenants holds for each tenant the bound on the bytes that its sessions keep. The zero value is empty. It is safe for
+// concurrent use.
 type Tenants struct {
 	mu       sync.Mutex
 	byTenant map[string]weak.Pointer[Shared] // that sessions use
@@ -81,8 +81,8 @@ type Store struct{ *texts }
 
 // texts are those of a store.
 type texts struct {
-	most   int64
-	shared *Shared // whose lock guards what follows
+	limit  int64
+	shared *Shared // whose lock guards the fields below
 	used   int64
 	gone   bool                           // whether anything was evicted
 	kept   *simplelru.LRU[string, string] // never asked with Get, so that the least recent is the oldest
@@ -92,10 +92,10 @@ func sizeOf(reference, text string) int64 {
 	return EntryBytes + int64(len(reference)) + int64(len(text))
 }
 
-// NewStore returns an empty store with a bound of its own in bytes, which counts texts, references and [EntryBytes] for
-// each.
+// NewStore returns an empty store with a bound for this store in bytes, which counts texts, references and [EntryBytes]
+// for each.
 func (s *Shared) NewStore(bytes int64) (*Store, error) {
-	of := &texts{most: min(bytes, s.most), shared: s}
+	of := &texts{limit: min(bytes, s.limit), shared: s}
 	var err error
 	of.kept, err = simplelru.NewLRU(math.MaxInt, func(reference, text string) {
 		of.used -= sizeOf(reference, text)
@@ -109,7 +109,7 @@ func (s *Shared) NewStore(bytes int64) (*Store, error) {
 	return store, nil
 }
 
-// remove takes back what a store has counted.
+// remove removes a store and its texts, so that their bytes no longer count.
 func (s *Shared) remove(of *texts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Shared) remove(of *texts) {
 
 // makeRoom evicts texts until there is room for as many bytes. The caller must hold s.mu.
 func (s *Shared) makeRoom(bytes int64) {
-	for s.used+bytes > s.most {
+	for s.used+bytes > s.limit {
 		var largest *texts
 		for of := range s.stores {
 			if largest == nil || of.used > largest.used {
@@ -130,7 +130,7 @@ func (s *Shared) makeRoom(bytes int64) {
 	}
 }
 
-// evict evicts the oldest text. The caller must hold the lock.
+// evict evicts the oldest text. The caller must hold s.shared.mu.
 func (s *texts) evict() {
 	s.kept.RemoveOldest()
 	s.gone = true
@@ -143,7 +143,7 @@ func (s *texts) evict() {
 // their names. If the parts do not fit together, it keeps the first ones, so that no part is evicted by
 // another of the same result before its mark is read.
 func (s *texts) Keeper(reference func(part string) string) Keep {
-	left := s.most
+	left := s.limit
 	return func(part, text string) string {
 		text, by := validText(text), reference(part)
 		size := sizeOf(by, text)
@@ -160,13 +160,13 @@ func (s *texts) Keeper(reference func(part string) string) Keep {
 func (s *texts) Keep(reference, text string) bool {
 	text = validText(text)
 	size := sizeOf(reference, text)
-	if reference == "" || size > s.most {
+	if reference == "" || size > s.limit {
 		return false
 	}
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()
 	s.kept.Remove(reference)
-	for s.used+size > s.most {
+	for s.used+size > s.limit {
 		s.evict()
 	}
 	s.shared.makeRoom(size)
@@ -178,13 +178,13 @@ func (s *texts) Keep(reference, text string) bool {
 	return true
 }
 
-// Page returns at most most bytes of a text, zero for [DefaultPage], starting at the byte from. A page starts and
+// Page returns at most limit bytes of a text, zero for [DefaultPage], starting at the byte from. A page starts and
 // ends between code points: it starts with the next one if from is inside one, and has at least one even
-// if that is longer than most. So consecutive pages, each from where the last one says, are the whole text. A
+// if that is longer than limit. So consecutive pages, each from where the last one says, are the whole text. A
 // page at the end of the text is empty and the last.
 //
 // It fails with [ErrUnknown] or [ErrRange], worded for a model.
-func (s *texts) Page(reference string, from, most int64) (tool.Page, error) {
+func (s *texts) Page(reference string, from, limit int64) (tool.Page, error) {
 	text, err := s.text(reference)
 	if err != nil {
 		return tool.Page{}, refused(reference, err)
@@ -194,14 +194,14 @@ func (s *texts) Page(reference string, from, most int64) (tool.Page, error) {
 		return tool.Page{},
 			refused(reference, fmt.Errorf("%w: it has %d bytes and no page from %d on", ErrRange, total, from))
 	}
-	if most < 0 {
-		return tool.Page{}, refused(reference, fmt.Errorf("%w: a page cannot have %d bytes", ErrRange, most))
+	if limit < 0 {
+		return tool.Page{}, refused(reference, fmt.Errorf("%w: a page cannot have %d bytes", ErrRange, limit))
 	}
-	if most == 0 {
-		most = DefaultPage
+	if limit == 0 {
+		limit = DefaultPage
 	}
 	begin := runeStart(text, from)
-	end := pageEnd(text, begin, most)
+	end := pageEnd(text, begin, limit)
 	page := tool.Page{
 		Reference: reference, From: begin, Next: end, Total: total,
 		// A substring would keep the whole string in memory.
@@ -238,11 +238,11 @@ func runeStart(text string, from int64) int64 {
 }
 
 // pageEnd returns the end of a page, which has at least one code point if there is one.
-func pageEnd(text string, begin, most int64) int64 {
-	if most >= int64(len(text))-begin {
+func pageEnd(text string, begin, limit int64) int64 {
+	if limit >= int64(len(text))-begin {
 		return int64(len(text))
 	}
-	end := begin + most
+	end := begin + limit
 	for end > begin && !utf8.RuneStart(text[end]) {
 		end--
 	}

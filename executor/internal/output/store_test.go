@@ -22,7 +22,7 @@ func newStore(t testing.TB, bytes int64) *output.Store {
 	return store
 }
 
-// readAll reads a whole page by page and checks how the pages lie beside each other.
+// readAll reads a whole page by page and checks that the pages are adjacent.
 func readAll(t testing.TB, store *output.Store, reference string, most int64) string {
 	t.Helper()
 	var whole strings.Builder
@@ -63,7 +63,7 @@ func TestStoreLetsTheOldestGo(t *testing.T) {
 	assert.Equal(t, text, readAll(t, store, "c", 0))
 
 	assert.False(t, store.Keep("e", strings.Repeat("x", int(3*cost))), "larger than the bound")
-	assert.Equal(t, text, readAll(t, store, "d", 0), "what is refused drives nothing out")
+	assert.Equal(t, text, readAll(t, store, "d", 0), "a refused text evicts nothing")
 	assert.False(t, store.Keep("", "x"))
 }
 
@@ -136,7 +136,7 @@ func FuzzPagesAreTheWhole(f *testing.F) {
 	})
 }
 
-// What is in the store at any time is the newest that has room, whatever the order of events.
+// TestStoreUnderLoad: the store always holds the newest texts that have room, whatever the order of events.
 func TestStoreUnderLoad(t *testing.T) {
 	const each = output.EntryBytes + 6 + 1000
 	store := newStore(t, 10*each)
@@ -168,8 +168,8 @@ func TestStoreUnderLoad(t *testing.T) {
 	assert.Equal(t, 10, left)
 }
 
-// A guest can write a text of which nearly all is trimmed: what is left must not hold the rest
-// in memory, for the store's bound does not count that. Nor must a page hold its whole.
+// TestStoreHoldsNoMoreThanItsTexts: a guest can write a text of which nearly all is trimmed. The remaining text must not
+// hold the rest in memory, which the store's bound does not count. Nor must a page hold its whole text.
 func TestStoreHoldsNoMoreThanItsTexts(t *testing.T) {
 	const n, large = 64, 1 << 20
 	heap := func() int64 {

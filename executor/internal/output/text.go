@@ -10,10 +10,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// fit returns the beginning of the text that has room together with its mark, and how long that
-// is. The mark may depend on it; a byte or two of room may be left where that makes it shorter.
-// Where not even the mark has room, as much of the mark
-// as has is all that is returned.
+// fit returns the beginning of the text that has room together with its mark, with the mark, and the length of that
+// beginning. The mark may depend on the length; a byte or two of room may be left where that makes the mark shorter.
+// If not even the mark has room, fit returns the beginning of the mark.
 func fit(text string, room int, mark func(kept int64) string) (string, int64) {
 	kept := len(head(text, room))
 	// A mark that grows by a digit makes the text shorter, and that seldom more than once.
@@ -31,7 +30,7 @@ func fit(text string, room int, mark func(kept int64) string) (string, int64) {
 	return head(mark(0), room), 0
 }
 
-// join puts the mark on a line of its own behind the text.
+// join appends the mark to the text on a separate line.
 func join(text, mark string) string { return text + separator(text, mark) + mark }
 
 func separator(text, mark string) string {
@@ -41,17 +40,17 @@ func separator(text, mark string) string {
 	return "\n"
 }
 
-// maxBack is how many code points head gives up for the sake of a character that consists of
-// several. Longer ones are cut between code points.
+// maxBack is the maximum number of code points that head drops so as not to cut a character that consists of
+// several. Longer characters are cut between code points.
 const maxBack = 16
 
-// head returns the longest beginning of a valid text that has at most so many bytes and does
+// head returns the longest beginning of a valid text that has at most limit bytes and does
 // not end inside a character.
-func head(text string, most int) string {
-	if len(text) <= most {
+func head(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	end := max(most, 0)
+	end := max(limit, 0)
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
@@ -80,13 +79,13 @@ func joined(text string, at int) bool {
 		unicode.Is(unicode.M, after) || after >= 0x1F3FB && after <= 0x1F3FF
 }
 
-// partBytes is what each part of the content counts beside its text: a part has members and
-// braces, so that very many empty ones are not nothing.
+// partBytes is the overhead of each part of the content, which has members and braces: many empty parts must be
+// bounded as well.
 const partBytes = 16
 
 const replacement = "\uFFFD"
 
-// size is how many bytes of a result a model reads.
+// size returns the number of bytes of a result that a model reads.
 func size(r *tool.Result) int {
 	size := len(r.Error) + contentSize(r.Content)
 	if r.ModelReadsData() {
@@ -105,7 +104,7 @@ func contentSize(parts []tool.Content) int {
 
 func partSize(p *tool.Content) int { return aboutSize(p) + len(p.Text) + len(p.Data) }
 
-// aboutSize is the size of all of a part but its text and data.
+// aboutSize returns the size of a part without its text and data.
 func aboutSize(p *tool.Content) int {
 	return partBytes + len(p.Type) + len(p.URL) + len(p.Name) + len(p.MIMEType)
 }
@@ -115,8 +114,8 @@ func validPart(p *tool.Content) bool {
 		utf8.ValidString(p.Name) && utf8.ValidString(p.MIMEType)
 }
 
-// Valid returns the result with all text as valid UTF-8, with U+FFFD for what was not. The given result is never
-// written to. In JSON, what is not valid can only be inside strings.
+// Valid returns the result with all text as valid UTF-8, with U+FFFD in place of invalid bytes. The given result is
+// never written to. In JSON, invalid bytes can only be inside strings.
 func Valid(r tool.Result) tool.Result {
 	r.Output, r.Error = validText(r.Output), validText(r.Error)
 	if !utf8.Valid(r.Data) {

@@ -68,7 +68,7 @@ func (t Tool) Invoke(_ context.Context, invocation tool.Invocation) (tool.Outcom
 	return tool.Outcome{Result: tool.Result{Success: true, Output: page.Text + pageMark(page), Data: data}}, nil
 }
 
-// pageMark is the note behind a page: a model does not read the data.
+// pageMark returns the note that follows a page: a model does not read the data.
 func pageMark(page tool.Page) string {
 	if page.Next < 0 {
 		return ""

@@ -11,11 +11,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxApprovals is how many approvals a session keeps.
+// maxApprovals is the maximum number of approvals that a session keeps.
 const maxApprovals = 1000
 
-// Approvals are those that a session has, by what they are for. The oldest are evicted, and requested again when
-// needed. It is safe for concurrent use.
+// Approvals are a session's approvals, by fingerprint; those of single calls also by call id. The oldest are evicted,
+// and requested again when needed. It is safe for concurrent use.
 type Approvals struct {
 	held *lru.Cache[string, tool.Approval] // never asked with Get, so that the least recent is the oldest
 }
@@ -58,7 +58,7 @@ func FromNow(approval tool.Approval) tool.Approval {
 	return approval
 }
 
-// Holds reports whether there is an approval for this that has not expired.
+// Holds reports whether there is an approval with this key that has not expired.
 func (s *Approvals) Holds(key string) bool {
 	held, ok := s.held.Peek(key)
 	return ok && (held.Scope != tool.ApproveFor || time.Now().Before(held.Until))

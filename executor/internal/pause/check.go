@@ -11,7 +11,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// check returns why this cannot be a paused batch.
+// check returns an error if this cannot be a paused batch.
 func (w *Batch) check() error {
 	switch {
 	case w.Version != Version:

@@ -14,9 +14,9 @@ type Claims struct {
 	taken swept.Map[string, time.Time] // when each is forgotten
 }
 
-// Home is what the process in which a batch has paused knows of its state. As long as nobody has written the state as
-// JSON, there is no copy of it, so that nothing needs to be remembered after it. The zero value is ready to use. It is
-// safe for concurrent use.
+// Home tracks a state in the process in which its batch has paused. Until the state is written as JSON, there is no
+// copy of it, so that [Claims] need not remember a claim on it. The zero value is ready to use. It is safe for
+// concurrent use.
 type Home struct {
 	mu      sync.Mutex
 	written bool
@@ -72,7 +72,7 @@ func (c *Claims) Take(key string, until time.Time) bool {
 	return true
 }
 
-// Len returns how many claims are remembered.
+// Len returns the number of claims that are remembered.
 func (c *Claims) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

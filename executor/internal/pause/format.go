@@ -1,7 +1,7 @@
-// Package pause has what a batch that waits for its client or its approver consists of: the state that is stored
-// meanwhile, the answers that resume it, and the approvals that a session has.
+// Package pause implements batches that wait for their client or their approver: the state that is stored meanwhile,
+// the answers that resume a batch, and the approvals that a session has.
 //
-// A state grants nothing: whoever can write to the store of states must gain nothing by it. What a batch may do comes
+// A state grants nothing: write access to the store of states must not give any authority. What a batch may do comes
 // from the session that resumes it, and approvals are kept in [Approvals], never in a [Batch].
 package pause
 
@@ -75,7 +75,7 @@ type storedAction struct {
 	Callees     list[tool.Callee]    `json:"callees,omitempty"`
 }
 
-// Ended returns a call that has ended with a record. final says that its output may be shown to the user as it is.
+// Ended returns a call that has ended with a record. final says that its output may be shown to the user unchanged.
 func Ended(record *tool.Record, final bool) Call {
 	r := ownRecord(record)
 	return Call{CallID: r.CallID, Call: r.Call, Ended: &storedRecord{
@@ -86,7 +86,7 @@ func Ended(record *tool.Record, final bool) Call {
 	}}
 }
 
-// Open returns a call that has not ended. action is what it waits for; nil if it was not announced.
+// Open returns a call that has not ended. action is the one that it waits for; nil if it was not announced.
 func Open(callID string, call tool.Call, action *tool.Action) Call {
 	c := Call{CallID: callID, Call: call}
 	if a := action; a != nil {
@@ -96,7 +96,7 @@ func Open(callID string, call tool.Call, action *tool.Action) Call {
 	return c
 }
 
-// Pending returns what the batch waits for, in the order of the calls. It is never nil.
+// Pending returns the actions that the batch waits for, in the order of the calls. It is never nil.
 func (b *Batch) Pending() []tool.Action {
 	pending := []tool.Action{}
 	for i := range b.Calls {
@@ -129,7 +129,7 @@ func ownRecord(r *tool.Record) tool.Record {
 	return own
 }
 
-// Action returns a copy of what a call waits for.
+// Action returns a copy of the action that a call waits for.
 func (s *Call) Action() tool.Action {
 	a := s.Waits
 	action := tool.Action{

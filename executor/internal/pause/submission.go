@@ -35,13 +35,13 @@ func (w wrongAnswers) Error() string { return string(w) }
 
 func (w wrongAnswers) Is(target error) bool { return target == ErrWrongAnswers }
 
-// Answer is what was submitted for an action: one of the two.
+// Answer is the answer to an action: either an output or an approval.
 type Answer struct {
 	Output   *tool.Result
 	Approval *tool.Approval
 }
 
-// Submission is what is submitted to resume a batch.
+// Submission holds the answers that resume a batch, and the terms of the session that does.
 type Submission struct {
 	Session   string        // the digest of the session that resumes the batch
 	Longest   time.Duration // how long a batch may wait here
@@ -49,11 +49,11 @@ type Submission struct {
 	Approvals []tool.Approval
 }
 
-// ClocksDiffer is how far the clock of another process may be ahead.
+// ClocksDiffer is the maximum time by which the clock of another process may be ahead.
 const ClocksDiffer = 5 * time.Minute
 
-// Match checks that a batch can resume with what was submitted, and assigns the answers by call id. All mistakes are in
-// the error.
+// Match checks that a batch can resume with the submission, and assigns the answers by call id. The error has all
+// mistakes.
 func (b *Batch) Match(s Submission) (map[string]Answer, error) {
 	var m mistakes
 	now := time.Now()
@@ -129,8 +129,8 @@ func (m *mistakes) match(pending []tool.Action, outputs []tool.Answer, approvals
 	return given
 }
 
-// index finds actions by call id, and by the provider's id if that is unambiguous and no other's call id. It also
-// counts the actions with each provider's id.
+// index finds actions by call id, and by the provider's id if that is unambiguous and is not another action's call id.
+// It also counts the actions with each provider's id.
 func index(pending []tool.Action) (byID map[string]*tool.Action, times map[string]int) {
 	byID = make(map[string]*tool.Action, 2*len(pending))
 	times = make(map[string]int, len(pending))
@@ -161,14 +161,14 @@ func (m mistake) Error() string { return m.kind.Error() + ": " + m.detail }
 func (m mistake) Unwrap() error { return m.kind }
 
 const (
-	mostMistakes = 32 // listed in an error's text
-	maxShownID   = 64 // bytes
+	maxMistakes = 32 // listed in an error's text
+	maxShownID  = 64 // bytes
 )
 
 // add adds a mistake, unless it is already listed.
 func (m *mistakes) add(kind error, format string, arguments ...any) {
 	found := mistake{kind, fmt.Sprintf(format, arguments...)}
-	if !slices.Contains((*m)[:min(len(*m), mostMistakes)], found) {
+	if !slices.Contains((*m)[:min(len(*m), maxMistakes)], found) {
 		*m = append(*m, found)
 	}
 }
@@ -177,7 +177,7 @@ func (m *mistakes) add(kind error, format string, arguments ...any) {
 func (m mistakes) Error() string {
 	var kinds []error
 	details := map[error][]string{}
-	for _, mistake := range m[:min(len(m), mostMistakes)] {
+	for _, mistake := range m[:min(len(m), maxMistakes)] {
 		if details[mistake.kind] == nil {
 			kinds = append(kinds, mistake.kind)
 		}
@@ -187,7 +187,7 @@ func (m mistakes) Error() string {
 	for _, kind := range kinds {
 		texts = append(texts, kind.Error()+": "+strings.Join(details[kind], ", "))
 	}
-	if more := len(m) - mostMistakes; more > 0 {
+	if more := len(m) - maxMistakes; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(texts, "; ")

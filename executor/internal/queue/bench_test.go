@@ -65,7 +65,7 @@ func BenchmarkHandOver(b *testing.B) {
 						b.Error(err)
 						return
 					}
-					runtime.Gosched() // so that others come meanwhile
+					runtime.Gosched() // so that other calls arrive meanwhile
 					turn.Leave()
 				}
 			})

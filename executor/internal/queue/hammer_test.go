@@ -76,7 +76,7 @@ func TestHammer(t *testing.T) {
 	assert.Equal(t, int64(64*400), ran.Load()+full.Load()+waited.Load()+ended.Load())
 }
 
-// TestNothingIsKept: what names a hundred thousand callers had is gone with them.
+// TestNothingIsKept: the names of a hundred thousand callers are removed with them.
 func TestNothingIsKept(t *testing.T) {
 	q := New(Limits{Running: 1 << 20, PerTenant: 1 << 20, PerTool: 1 << 20})
 	fill := func() {

@@ -21,7 +21,7 @@ type modelled struct {
 	Call
 	id       int
 	deadline time.Time
-	timeout  error // what it fails with when the deadline is over
+	timeout  error // the error after the deadline
 	cancel   context.CancelFunc
 }
 
@@ -86,7 +86,7 @@ func (r *reference) enter(c *modelled) {
 	r.update()
 }
 
-// update starts what may run, and forgets who has no call.
+// update starts the calls that may run, and removes owners without a call.
 func (r *reference) update() {
 	for {
 		may := slices.DeleteFunc(slices.Clone(r.waiting), func(c *modelled) bool { return !r.mayRun(c) })

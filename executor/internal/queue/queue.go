@@ -2,7 +2,7 @@
 //
 // A free place goes to the tenant with the fewest running calls, within it to the session with
 // the fewest, and within that to its oldest call that may run: a call whose tool is at its limit
-// does not block those behind it. Ties go to the tenant or session that was served longest ago; a new
+// does not block later calls. Ties go to the tenant or session that was served longest ago; a new
 // one counts as served when it arrives.
 //
 // A call that may run when it arrives does not wait. It overtakes no other: while there is a free
@@ -68,10 +68,10 @@ type Queue struct {
 	running int
 	waiting int
 	tenants map[string]*tenant
-	most    int // tenants at a time since the map was made
+	peak    int // the maximum number of tenants at a time since the map was made
 }
 
-// Call says to whom a call belongs, and what it calls. Names of sessions and tools are per tenant.
+// Call names the tenant, the session and the tool of a call. Names of sessions and tools are per tenant.
 type Call struct{ Tenant, Session, Tool string }
 
 // share is a tenant's, a session's or a tool's share of the places.
@@ -113,7 +113,7 @@ func New(limits Limits) *Queue {
 	}
 }
 
-// Load returns how many calls run and wait.
+// Load returns the numbers of running and waiting calls.
 func (q *Queue) Load() (running, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -253,8 +253,8 @@ func (t *tenant) next(perTool int) (best *Place) {
 	return best
 }
 
-// manyTenants is from how many on a map is not worth keeping once it is empty: it keeps the room of
-// the most that it had.
+// manyTenants is the number of tenants above which a map is replaced once it is empty: it keeps the memory of its
+// largest size.
 const manyTenants = 1024
 
 // register registers a call.
@@ -265,7 +265,7 @@ func (q *Queue) register(c Call) *Place {
 		t, _ = q.spare.Get().(*tenant)
 		t.served = q.clock
 		q.tenants[c.Tenant] = t
-		q.most = max(q.most, len(q.tenants))
+		q.peak = max(q.peak, len(q.tenants))
 	}
 	p := &Place{queue: q, call: c, tenant: t}
 	p.session = member(t.sessions, c.Session, &p.shares[0], q.clock)
@@ -301,8 +301,8 @@ func (q *Queue) unregister(p *Place) {
 		delete(q.tenants, p.call.Tenant)
 		q.spare.Put(p.tenant)
 	}
-	if len(q.tenants) == 0 && q.most > manyTenants {
-		q.tenants, q.most = map[string]*tenant{}, 0
+	if len(q.tenants) == 0 && q.peak > manyTenants {
+		q.tenants, q.peak = map[string]*tenant{}, 0
 	}
 	p.tenant, p.session, p.tool = nil, nil, nil
 }

@@ -21,14 +21,14 @@ import (
 type stage struct {
 	t     *testing.T
 	queue *Queue
-	mu    sync.Mutex // of what follows, which the test itself reads when nobody else is awake
+	mu    sync.Mutex // guards the fields below, which the test reads when all other goroutines are blocked
 	began []string   // in this order
 	turns map[string]*Place
 	errs  map[string]error
 }
 
 func newStage(t *testing.T, limits Limits) *stage {
-	// What the tests leave out is far away.
+	// Limits that a test leaves out are not reached.
 	limits.PerTenant, limits.PerTool = cmp.Or(limits.PerTenant, 100), cmp.Or(limits.PerTool, 100)
 	limits.Waiting, limits.Wait = cmp.Or(limits.Waiting, 1024), cmp.Or(limits.Wait, 30*time.Second)
 	return &stage{t: t, queue: New(limits), turns: map[string]*Place{}, errs: map[string]error{}}

@@ -13,9 +13,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Rename gives arguments that are written under an alias the names of their parameters, and returns the
-// changes, in an order in which they can be applied. It is an error, worded for a model, to write a parameter
-// under two names.
+// Rename replaces aliases of parameters by the parameters' names, and returns the changes, in an order in which they
+// can be applied. It fails, with an error worded for a model, if a parameter is written under two names.
 func Rename(
 	ctx context.Context, own tool.Arguments, aliases []manifests.ParameterAlias,
 ) (tool.Arguments, []tool.Repair, error) {

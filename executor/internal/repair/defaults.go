@@ -120,7 +120,7 @@ func (w *walk) fillIn(at *spot, kept []string, present map[string]bool, p place)
 // walk: it is part of what each call costs.
 type shallow struct {
 	defaults []shallowDefault // sorted by path
-	// deep says that there are defaults inside parameters, too, so that a walk is needed.
+	// deep says that some parameters have defaults inside, so that a walk is needed.
 	deep bool
 }
 
@@ -152,8 +152,7 @@ func newShallow(root *schema.Node, d defaults, reserved func(string) bool) shall
 	return s
 }
 
-// fill returns the arguments with the defaults that are absent; done is false where only a
-// walk can tell.
+// fill returns the arguments with the defaults that are absent; done is false if that takes a walk.
 func (s shallow) fill(own tool.Arguments) (result Result, done bool) {
 	result.Arguments = own
 	if n := len(s.defaults) + 1; s.deep || n*(own.Len()+n) > maxShallow {
@@ -161,7 +160,7 @@ func (s shallow) fill(own tool.Arguments) (result Result, done bool) {
 	}
 	for _, d := range s.defaults {
 		if _, present := own.Get(d.name); !present {
-			result.Arguments = result.Arguments.With(d.name, bytes.Clone(d.repair.To)) // a tool may change what it is given
+			result.Arguments = result.Arguments.With(d.name, bytes.Clone(d.repair.To)) // a tool may change its arguments
 			result.Repairs = append(result.Repairs, d.repair)
 		}
 	}

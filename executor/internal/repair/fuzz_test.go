@@ -41,8 +41,7 @@ func FuzzRepair(f *testing.F) {
 	})
 }
 
-// FuzzTolerant: valid JSON is never taken for almost JSON, and what is read is JSON that
-// is an object.
+// FuzzTolerant: valid JSON is never taken for almost JSON, and the result is a JSON object.
 func FuzzTolerant(f *testing.F) {
 	for _, seed := range tolerantSeeds() {
 		f.Add(seed)
@@ -53,7 +52,7 @@ func FuzzTolerant(f *testing.F) {
 			return
 		}
 		require.Len(t, repairs, 1)
-		require.Error(t, noerr.Error(tool.ParseArguments(source)), "what is valid needs no repair")
+		require.Error(t, noerr.Error(tool.ParseArguments(source)), "valid arguments need no repair")
 		if json.Valid([]byte(source)) {
 			require.Equal(t, string(repair.ParseJSON), repairs[0].Rule)
 		} else {

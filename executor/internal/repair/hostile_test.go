@@ -15,11 +15,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// patience is how long a repair may take that somebody made as costly as can be. Checking
+// patience is the maximum time of a repair that an attacker made as costly as possible. Checking
 // the same arguments against a schema may take half a second, and is done up to five times.
 const patience = 20 * time.Second
 
-// late is how long after its start a repair with a deadline of 5 ms may end: half of what a call is promised.
+// late is the maximum time of a repair with a deadline of 5 ms: half of the promised lateness of a call.
 const late = 50 * time.Millisecond
 
 // TestHostile: neither arguments nor schemas make a repair take long.
@@ -112,7 +112,7 @@ func TestAttackManySchemasOfOneValue(t *testing.T) {
 	}
 }
 
-// TestAttackSharedWork: repairs that share a budget with others end when it is spent. The control is another budget.
+// TestAttackSharedWork: repairs that share a budget end when it is spent. The control is another budget.
 func TestAttackSharedWork(t *testing.T) {
 	s := compile(t, `{"properties":{"x":{"type":"integer"}}}`)
 	budget := new(schema.Budget)

@@ -7,7 +7,7 @@ import (
 	"github.com/caisson-run/caisson/internal/schema"
 )
 
-// place is what a schema says of one value: all schemas that apply to it.
+// place holds all schemas that apply to one value.
 type place struct {
 	nodes  []*schema.Node
 	unions []schema.Union
@@ -45,7 +45,7 @@ func (p places) of(nodes ...*schema.Node) place {
 	return made
 }
 
-// gather returns schemas and those that they bring along, each once.
+// gather returns schemas and the ones that these include ([schema.Node.Also]), each once.
 func gather(nodes []*schema.Node) (all []*schema.Node) {
 	const few = 16 // are found faster without a map
 	var seen map[*schema.Node]bool

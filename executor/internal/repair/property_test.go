@@ -18,7 +18,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// holdsProperties checks what is true of each repair.
+// holdsProperties checks the properties of every repair.
 func holdsProperties(t testing.TB, s *schema.Schema, arguments string) repair.Result {
 	t.Helper()
 	original := parse(t, arguments)
@@ -43,7 +43,7 @@ func holdsProperties(t testing.TB, s *schema.Schema, arguments string) repair.Re
 	return result
 }
 
-// namesSomethingElse: of what is wrong with a value that was repaired, nothing is what it
+// namesSomethingElse checks that no remaining violation of a repaired value is the one that it
 // was repaired for.
 func namesSomethingElse(t testing.TB, before error, result repair.Result) {
 	t.Helper()
@@ -90,7 +90,7 @@ func replay(t testing.TB, source string, repairs []tool.Repair) string {
 func change(t testing.TB, value any, path []any, r tool.Repair) any {
 	t.Helper()
 	if len(path) == 0 {
-		require.Equal(t, canonical(t, string(r.From)), canonical(t, string(encoded(t, value))), "%s starts from what is there", r.Rule)
+		require.Equal(t, canonical(t, string(r.From)), canonical(t, string(encoded(t, value))), "%s starts from the present value", r.Rule)
 		return decoded(t, string(r.To))
 	}
 	if index, isIndex := path[0].(int); isIndex {

@@ -43,7 +43,7 @@ func text(t testing.TB, arguments tool.Arguments) string {
 	return string(written)
 }
 
-// check is what an executor checks with.
+// check returns the check that an executor would make.
 func check(s *schema.Schema) func(tool.Arguments) error {
 	return func(arguments tool.Arguments) error {
 		written, err := arguments.MarshalJSON()
@@ -269,7 +269,7 @@ func TestReferences(t *testing.T) {
 	})
 }
 
-// TestBounds: what takes more than is allowed is not repaired in part.
+// TestBounds: arguments that exceed a bound are not repaired in part.
 func TestBounds(t *testing.T) {
 	s := compile(t, `{"type":"object","properties":{"l":{"type":"array","items":{"type":"integer"}}}}`)
 	list := func(count int) string { return `{"l":["1"` + strings.Repeat(`,"1"`, count-1) + `]}` }

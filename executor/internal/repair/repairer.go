@@ -1,17 +1,17 @@
-// Package repair changes what a language model wrote as arguments where the tool's schema
-// leaves no doubt about what was meant, and says what it changed.
+// Package repair corrects arguments that a language model wrote where the tool's schema
+// leaves no doubt about the intended value, and lists its changes.
 //
-// Arguments that fit are not changed, but for absent members that have a default. In
+// Arguments that fit are not changed, except that absent members get their defaults. In
 // those that do not, a value that its schema allows is not changed either. Each change is
 // of one rule:
 //
-//	cast_number   "5" is 5 where a number can stand and no string; the digits stay
-//	cast_boolean  "true" and "false" where a boolean can stand and no string
-//	parse_json    a string that holds an object or an array, where one can stand and no
+//	cast_number   "5" is 5 where a number is allowed and no string; the digits stay
+//	cast_boolean  "true" and "false" where a boolean is allowed and no string
+//	parse_json    a string that holds an object or an array, where one is allowed and no
 //	              string, or that is the arguments as a whole; strings inside are not opened
-//	wrap_array    one value is an array of one where nothing but an array can stand
+//	wrap_array    one value is an array of one where only an array is allowed
 //	unwrap        {"arguments": {…}}, or "input", "parameters" or the tool's name, where that
-//	              is no parameter and all that is inside are
+//	              is not a parameter and all members inside are
 //	clamp         a number is the nearest one that minimum and maximum allow
 //	drop_null     a null that is not allowed and not required is absent
 //	default       an absent member has the default of its schema
@@ -32,8 +32,8 @@
 //
 // # Bounds
 //
-// A repair makes at most [MaxRepairs] changes and does a bounded amount of work. What
-// takes more is left as it is in whole. The result keeps the bounds of
+// A repair makes at most [MaxRepairs] changes and does a bounded amount of work. Arguments that
+// take more are not changed at all. The result keeps the bounds of
 // [tool.ParseArguments].
 package repair
 
@@ -61,12 +61,12 @@ type Result struct {
 	Arguments tool.Arguments
 	// Repairs are the changes, in an order in which they can be applied; nil if there are none.
 	Repairs []tool.Repair
-	// Misfit is why the arguments do not fit; nil if they do.
+	// Misfit is the error that says why the arguments do not fit; nil if they do.
 	Misfit error
 }
 
-// New returns a repairer for a tool's schema. The aliases are those of its parameters; only arguments inside
-// others still have them, since [Rename] comes first. reserved names the parameters that a model
+// New returns a repairer for a tool's schema. The aliases are those of its parameters; only arguments inside a wrapper
+// ([Unwrap]) still have them, since [Rename] comes first. reserved names the parameters that a model
 // does not set: they are neither changed nor filled in. If ctx ends, the repairer may lack defaults.
 func New(
 	ctx context.Context, s *schema.Schema, aliases []manifests.ParameterAlias, reserved func(name string) bool,

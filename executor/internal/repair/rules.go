@@ -31,8 +31,8 @@ const (
 // absent records a value that is not there.
 const absent = "null"
 
-// castString returns what a string is as a number or a boolean, and by which rule, if such a
-// one is allowed and no string.
+// castString returns a string's text as a number or a boolean, and the rule, if such a
+// value is allowed and no string.
 func castString(v jsontext.Value, allowed schema.Types) (Rule, string) {
 	if v.Kind() != jsontext.String || allowed.Has(schema.String) {
 		return "", ""
@@ -54,9 +54,8 @@ func isNumber(text string) bool {
 		text[len(text)-1] > ' ' && json.Valid([]byte(text))
 }
 
-// openString returns what a string becomes that holds an object or an array where one is
-// wanted. What is in it is repaired, but no string inside is opened: if one would have to
-// be, this one is left as it is.
+// openString returns the repaired object or array that a string holds where one is wanted. No string inside it is
+// opened: if one would have to be, this one is not changed.
 func (w *walk) openString(at *spot, v jsontext.Value, p place) (string, bool) {
 	const containers = schema.Object | schema.Array
 	if v.Kind() != jsontext.String || p.types.Has(schema.String) || p.types&containers == 0 {
@@ -88,12 +87,12 @@ func (w *walk) openString(at *spot, v jsontext.Value, p place) (string, bool) {
 // isValue reports whether a text is one JSON value that arguments may hold.
 func isValue(text string) bool {
 	_, err := tool.ParseArguments(`{"value":` + text + `}`)
-	return err == nil && json.Valid([]byte(text)) // and not one value with another member behind it
+	return err == nil && json.Valid([]byte(text)) // and not one value followed by another member
 }
 
 // wrapArray returns the array of one element that a value becomes where nothing but an
 // array is allowed and the value fits as its element. A text that begins as an array does
-// is left alone: it is one that was cut off, or that is almost JSON.
+// is not changed: it is one that was cut off, or that is almost JSON.
 func (w *walk) wrapArray(at *spot, v jsontext.Value, p place) (string, bool) {
 	kind := v.Kind()
 	if p.types&^schema.Null != schema.Array || kind == jsontext.Array || kind == jsontext.Null {
@@ -123,7 +122,7 @@ func (w *walk) dropNull(at *spot, name, text string, p, inner place) bool {
 	return true
 }
 
-// unwrap returns the arguments that stand inside others under a name that is no parameter.
+// unwrap returns the arguments inside an object whose only member has a wrapper's name and is not a parameter.
 // names are those of the tool.
 func (w *walk) unwrap(v jsontext.Value, root place, names []string) jsontext.Value {
 	if v.Len() != 1 {

@@ -231,7 +231,7 @@ func (t *tolerant) number() bool {
 }
 
 // string reads a string in either kind of quotes and writes it in double ones. Escapes are
-// those of JSON, and \' besides; what others mean, languages disagree on.
+// those of JSON, and \' in addition; languages disagree on the meaning of further ones.
 func (t *tolerant) string() bool {
 	quote := t.text[t.offset]
 	t.out = append(t.out, '"')
@@ -274,5 +274,5 @@ func (t *tolerant) escape() bool {
 	return true
 }
 
-// controls are the control characters that may stand in a string, as escapes.
+// controls maps the control characters that may occur in a string to their escapes.
 var controls = map[byte]string{'\n': `\n`, '\r': `\r`, '\t': `\t`}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzTolerantReadsJSON: what is valid JSON is read as what it is, letter by letter.
+// FuzzTolerantReadsJSON: valid JSON is read unchanged, letter by letter.
 func FuzzTolerantReadsJSON(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,-2.50e+3,"\u0041\\\"\ud800",true,false,null,{},[]]}`, ` { "a" : 1 } `, `{"//":"/*","#":"'"}`, `"x"`, `[[],{"":{}}]`} {
 		f.Add(seed)

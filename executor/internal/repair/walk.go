@@ -14,7 +14,7 @@ import (
 
 // Bounds on one repair of arguments.
 const (
-	// MaxRepairs is how many changes are made.
+	// MaxRepairs is the maximum number of changes.
 	MaxRepairs = 1024
 	// maxRecord bounds the record of the changes in bytes.
 	maxRecord = 4 * tool.MaxArgumentsBytes
@@ -23,11 +23,11 @@ const (
 	visitWork = 64
 	// nameWork is the cost of sorting the name of a member that may be filled in.
 	nameWork = 16
-	// lookEvery is how much work is done between two checks of the context.
+	// lookEvery is the amount of work between two checks of the context.
 	lookEvery = 64 << 10
 	// placeWork is the cost of each schema that applies to a value.
 	placeWork = 8
-	// workPerUnit is how much work of a repair takes as long as one unit of a validation.
+	// workPerUnit is the amount of repair work that takes as long as one unit of a validation.
 	workPerUnit = 8
 )
 
@@ -147,7 +147,7 @@ func (w *walk) value(at *spot, v jsontext.Value, p place) string {
 	return w.choose(at, text, p)
 }
 
-// inside repairs what is in a container.
+// inside repairs the members or elements of a container.
 func (w *walk) inside(at *spot, v jsontext.Value, p place) string {
 	switch v.Kind() {
 	case jsontext.Object:
@@ -220,7 +220,7 @@ func (s *spot) element(index int) *spot {
 	return &spot{parent: s, index: index, depth: s.depth + 1, opened: s.opened}
 }
 
-// open returns the spot of what a string there holds.
+// open returns the spot of the value that a string at s holds.
 func (s *spot) open() *spot {
 	inside := *s
 	inside.opened = true

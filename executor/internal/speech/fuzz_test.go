@@ -14,9 +14,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// FuzzLine plays a script of offers and takes to a line and to the reference. The first byte says
-// how much room there is; of each pair of bytes that follow, one says what is done and the other
-// for which call.
+// FuzzLine plays a script of offers and takes to a sequencer and to the reference. The first byte is
+// the room; in each following pair of bytes, one selects the action and the other the call.
 func FuzzLine(f *testing.F) {
 	f.Add([]byte("\x04"))
 	f.Add([]byte("\x08\x00\x00\x01\x01\x02\x01\x03\x02\x0a\x01\x0a\x01\x0a\x02"))
@@ -51,7 +50,7 @@ func TestRandomScripts(t *testing.T) {
 	}
 }
 
-// compare checks that a line does what the reference does, and what must hold of both.
+// compare compares a sequencer with the reference, and checks the properties of both.
 func compare(t *testing.T, script []byte) *reference {
 	t.Helper()
 	most := int64(script[0]) * 64
@@ -102,7 +101,7 @@ func canTake(r *reference) bool {
 	return false
 }
 
-// scripted returns the event that two bytes of a script stand for.
+// scripted returns the event for two bytes of a script.
 func scripted(action, which byte, at int) tool.Event {
 	event := tool.Event{Time: time.Unix(int64(at), 0), CallID: fmt.Sprint("call", which%6), Hidden: which%6 == 5, Tool: "t"}
 	if which > 250 {
@@ -139,15 +138,15 @@ func scripted(action, which byte, at int) tool.Event {
 	return event
 }
 
-// shown is what was taken so far.
+// shown is the state of the events taken so far.
 type shown struct {
 	speaker string
 	calls   map[string]string // "speaks" or "ended"
-	last    time.Time         // of what the speaker said
+	last    time.Time         // of the speaker's last event
 	over    bool
 }
 
-// event checks what must hold of every line, whatever it was offered.
+// event checks the properties of every sequence of events, whatever was offered.
 func (s *shown) event(t *testing.T, event tool.Event) {
 	t.Helper()
 	require.False(t, event.Hidden || event.Parent != "")

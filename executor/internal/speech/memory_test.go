@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestMemory: very many outputs that nobody takes need little memory, also where they are small, or
-// small parts of something large. Without the bound they need as much as there are.
+// TestMemory: very many unread outputs need little memory, also if they are small, or
+// small parts of a large string. Without the bound their memory grows with their number.
 func TestMemory(t *testing.T) {
 	const many = 100_000
 	say := func(line *speech.Sequencer, text string) {
@@ -49,7 +49,7 @@ func TestMemory(t *testing.T) {
 	}), int64(parts/2*room), "the control")
 }
 
-// needs returns how many bytes of memory are held by what a function returns.
+// needs returns the bytes of memory that the result of build holds.
 func needs(build func() any) int64 {
 	before := reachable()
 	built := build()

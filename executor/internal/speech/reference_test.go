@@ -7,7 +7,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// reference does what a line does by looking through all that waits, each time.
+// reference is a simple sequencer that searches all waiting events each time.
 type reference struct {
 	most    int64
 	waiting []waits  // in the order in which it was offered
@@ -94,7 +94,7 @@ func replaces(next, old tool.Event) bool {
 	return next.Emission.Type == tool.EmitProgress || next.Emission.Type == tool.EmitImage && next.Emission.Partial && old.Emission.Partial
 }
 
-// remove takes out an output; what was lost before it was lost before the call's next then.
+// remove removes an output; the outputs lost before it then count as lost before the call's next event.
 func (r *reference) remove(at int) {
 	old := r.waiting[at]
 	r.waiting = slices.Delete(r.waiting, at, at+1)

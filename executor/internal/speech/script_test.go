@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// read returns the event that a word stands for:
+// read returns the event for a word:
 //
 //	[ { ] |   the batch's start, resumption, end and pause
 //	+a ?a a.  the call a starts, waits, has finished
@@ -21,7 +21,7 @@ import (
 //	a%5       it has come so far
 //	a~x       it shows a partial image, and a*x a whole one
 //
-// A capital letter is a hidden call. What is said is as long as the number behind an @, if any.
+// A capital letter is a hidden call. An emission has the length after the @, if any.
 func read(word string) tool.Event {
 	switch word {
 	case "[":
@@ -97,9 +97,9 @@ func write(event tool.Event) string {
 	return word
 }
 
-// play offers the words of a script to a line with so much room. A "<" takes one event, "<<" all
-// that can be had, and "x" closes the line. It returns what was taken; "!" stands for a take in
-// vain.
+// play offers the words of a script to a sequencer with so much room. A "<" takes one event, "<<" all
+// available ones, and "x" closes the sequencer. It returns the events taken, with "!" for a take without
+// an event.
 func play(t testing.TB, most int64, script string) string {
 	t.Helper()
 	line := speech.New(most)

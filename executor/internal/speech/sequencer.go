@@ -8,21 +8,18 @@
 //		…
 //	}
 //
-// What a call says, which is its output and how it ended, is its speech. Calls speak in the order
-// in which each was first heard; while one speaks, from its first output until it has finished,
-// the others' speech waits. Everything else passes at once. What passes, and the speech of the one
-// that speaks, keep the order in which they were offered. Hidden calls, and calls that calls made,
-// are not heard at all, and are not among the calls that an event lists.
+// A call's speech is its outputs and its end. Calls speak in the order in which each was first heard; while one
+// speaks, from its first output until it has finished, the speech of other calls waits. All other events pass at once.
+// These events and the speech of the active call keep the order in which they were offered. All events of hidden and
+// nested calls are dropped, and events do not list these calls.
 //
-// Outputs that wait are bounded together. Of a call's progress only the latest waits, and of its
-// images that are not done yet as well: it takes the place behind all that the call has said
-// since, so that what is shown of a call is always in the order in which the call said it. Where
-// there is no room for an output, it is lost, unless its call would have no more waiting than an
-// equal part of the room: then the call that has most waiting, which is more than that, loses what
-// it said last. How many outputs were lost is told with the call's next event, which is its end at
-// the latest.
+// Waiting outputs are bounded together. Only the latest progress of a call waits, and only its latest partial image.
+// A later one is queued after all other outputs of the call, so that the outputs of a call are always shown in the
+// order in which the call made them. An output without room is lost, unless its call's waiting outputs would take
+// no more than an equal part of the room: then the call with the most waiting output, which has more than that, loses
+// its latest one. The number of lost outputs is in the call's next event, which is its end at the latest.
 //
-// Everything that is not an output is kept: there are only a few such events per call.
+// Events other than outputs are never lost: there are only a few of them per call.
 package speech
 
 import (
@@ -37,34 +34,34 @@ import (
 // Sequencer orders the events of one batch. It has no goroutines, locks or clock. Get one from [New]. It is not safe
 // for concurrent use.
 type Sequencer struct {
-	most, held int64  // bytes of outputs
-	offered    uint64 // events so far, hidden ones aside
-	closed     bool
+	limit, held int64  // bytes of outputs
+	offered     uint64 // events so far, hidden ones aside
+	closed      bool
 
-	passing []numbered // events that wait for nobody's speech
+	passing []numbered // events that are neither an output nor the end of a call
 	callers map[string]*callState
-	queue   []*callState // those that were heard, in that order. The first is active
+	queue   []*callState // calls that were heard, in that order; the first is active
 }
 
-// numbered is an event with its place among those that were offered.
+// numbered is an event with its number in the order in which events were offered.
 type numbered struct {
 	event  *tool.Event
 	number uint64
 }
 
-// callState is a call and what it has said that was not taken yet.
+// callState is a call with its speech that was not taken yet.
 type callState struct {
-	index int // in the order in which calls came to be known
+	index int // in the order in which the sequencer first got an event of each call
 	heard bool
 	gone  bool        // its end was taken
-	about *tool.Event // what all of its outputs have in common; nil before the first
+	about *tool.Event // the members that all of its outputs share; nil before the first
 	said  []output
 	end   numbered // without an event until the call has finished
-	lost  int      // outputs that were lost behind all that wait
-	bytes int64    // of what it has said
+	lost  int      // outputs that were lost after the last waiting one
+	bytes int64    // of its waiting outputs
 }
 
-// output is something that a call has said.
+// output is a waiting output of a call.
 type output struct {
 	emission *tool.Emission
 	time     time.Time
@@ -72,8 +69,8 @@ type output struct {
 	lost     int // outputs that were lost just before it
 }
 
-// New returns a sequencer in which outputs of at most most bytes may wait, as [Size] counts them.
-func New(most int64) *Sequencer { return &Sequencer{most: most, callers: map[string]*callState{}} }
+// New returns a sequencer in which outputs of at most limit bytes may wait, as [Size] counts them.
+func New(limit int64) *Sequencer { return &Sequencer{limit: limit, callers: map[string]*callState{}} }
 
 // Offer adds an event. An emission is copied; nothing else that the event points to may change afterwards. After
 // [Sequencer.Close], and after the event with which a batch ends or pauses, Offer does nothing.
@@ -103,7 +100,7 @@ func (l *Sequencer) Offer(event tool.Event) {
 
 func isHidden(call tool.Planned) bool { return call.Hidden }
 
-// Close ends the sequence. What waits can still be taken: a call that has not finished no longer delays others.
+// Close ends the sequence. Waiting events can still be taken: an unfinished call no longer delays other calls.
 func (l *Sequencer) Close() { l.closed = true }
 
 // Next removes and returns the next event, or false if none can be shown yet.
@@ -181,12 +178,12 @@ func (l *Sequencer) enqueue(c *callState) {
 	}
 }
 
-// leastSize is roughly the overhead of an output, so that very many small ones are bounded as well.
-const leastSize = 256
+// minSize is roughly the overhead of an output, so that very many small ones are bounded as well.
+const minSize = 256
 
 // Size returns how many bytes an emission counts as: those of its content, and at least 256.
 func Size(emission *tool.Emission) int64 {
-	return max(leastSize, int64(len(emission.Text))+int64(len(emission.Data))+int64(len(emission.MIMEType)))
+	return max(minSize, int64(len(emission.Text))+int64(len(emission.Data))+int64(len(emission.MIMEType)))
 }
 
 // output keeps an output until its call's turn, if there is room.
@@ -213,7 +210,7 @@ func (l *Sequencer) output(event tool.Event) {
 	}
 }
 
-// replace removes what the call's next progress or partial image takes the place of, which is no loss.
+// replace removes the waiting output that the call's next progress or partial image replaces. That is not a loss.
 func (l *Sequencer) replace(c *callState, next *tool.Emission) {
 	for i, said := range slices.Backward(c.said) {
 		if old := said.emission; old.Type == next.Type && (old.Type == tool.EmitProgress || old.Partial) {
@@ -237,20 +234,20 @@ func clone(emission *tool.Emission) *tool.Emission {
 // admit makes room for an output of the call. If the line is full, it does so only if the call would then have no more
 // than an equal share among all calls with waiting outputs.
 func (l *Sequencer) admit(c *callState, size int64) bool {
-	if size > l.most {
+	if size > l.limit {
 		return false
 	}
-	if l.held+size <= l.most {
+	if l.held+size <= l.limit {
 		return true
 	}
 	_, among := l.largest()
 	if c.bytes == 0 {
 		among++
 	}
-	if c.bytes+size > l.most/among {
+	if c.bytes+size > l.limit/among {
 		return false
 	}
-	for l.held+size > l.most {
+	for l.held+size > l.limit {
 		largest, _ := l.largest() // which has more than an equal part
 		largest.lost++
 		l.remove(largest, len(largest.said)-1)
@@ -273,7 +270,7 @@ func (l *Sequencer) largest() (largest *callState, among int64) {
 	return largest, among
 }
 
-// remove removes an output. What was lost before it is still counted.
+// remove removes an output. Outputs that were lost before it are still counted.
 func (l *Sequencer) remove(c *callState, i int) {
 	old := c.said[i]
 	if i+1 < len(c.said) {

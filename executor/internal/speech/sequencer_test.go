@@ -14,7 +14,7 @@ import (
 
 const room = 1 << 20
 
-// TestOrder: who speaks, and what passes meanwhile.
+// TestOrder: which call speaks, and which events pass meanwhile.
 func TestOrder(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
 		{"nothing", "<", "!"},
@@ -62,7 +62,7 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestRoom: what is lost where there is no room, and where that is told. Of 1,000 bytes, two
+// TestRoom: the outputs that are lost for lack of room, and the events that report it. Of 1,000 bytes, two
 // calls have 500 each, and three 333.
 func TestRoom(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
@@ -90,12 +90,12 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestNoRoom: nothing can wait in a line of no size, and everything else passes.
+// TestNoRoom: without room, no output can wait, and all other events pass.
 func TestNoRoom(t *testing.T) {
 	assert.Equal(t, "[ +a a.(-2) ]", play(t, 0, "[ +a a:1 a:2 a. ] <<"))
 }
 
-// TestCallsAreListedWithoutHidden: what an event lists is not changed for others.
+// TestCallsAreListedWithoutHidden: hidden calls are left out of a copy; other receivers of the event have them.
 func TestCallsAreListedWithoutHidden(t *testing.T) {
 	calls := []tool.Planned{{CallID: "a"}, {CallID: "b", Hidden: true}, {CallID: "c"}}
 	line := speech.New(room)
@@ -106,7 +106,7 @@ func TestCallsAreListedWithoutHidden(t *testing.T) {
 	assert.Equal(t, []tool.Planned{{CallID: "a"}, {CallID: "b", Hidden: true}, {CallID: "c"}}, calls)
 }
 
-// TestNested: a call that a call made is not heard.
+// TestNested: events of nested calls are dropped.
 func TestNested(t *testing.T) {
 	line := speech.New(room)
 	for _, kind := range []tool.EventType{tool.CallStarted, tool.CallWaiting, tool.CallOutput, tool.CallFinished} {
@@ -116,7 +116,7 @@ func TestNested(t *testing.T) {
 	assert.Zero(t, line.Held())
 }
 
-// TestWhole: an event is what was offered, in each of its fields.
+// TestWhole: all fields of an event are as offered.
 func TestWhole(t *testing.T) {
 	fraction := 0.5
 	said := tool.Event{
@@ -136,7 +136,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestOutputIsCopied: who has said something can do with it what he likes.
+// TestOutputIsCopied: a tool may change an emission after it was offered.
 func TestOutputIsCopied(t *testing.T) {
 	fraction := 0.5
 	emission := tool.Emission{Type: tool.EmitJSON, Data: json.RawMessage(`{"a":1}`), Fraction: &fraction}
