@@ -210,7 +210,7 @@ func TestDecisions(t *testing.T) {
 				Requested: "GET, POST https://*.example.com or http://*.example.com below /v1",
 				Granted:   "GET https://a.example.com or https://a.example.com:8443 below /v1/read (policy.yaml:7)",
 				Effective: "GET https://a.example.com below /v1/read",
-				Reason:    "the grant at policy.yaml:7 covers fewer hosts, schemes or ports, methods, paths; less what policy.yaml:9 denies",
+				Reason:    "the grant at policy.yaml:7 covers fewer hosts, schemes or ports, methods, paths; except what policy.yaml:9 denies",
 				Allow:     tool.Allow{Grant: json.RawMessage(`{"tools":["fetch"],"network":[{"host":"*.example.com","methods":["GET","POST"],"schemes":["https","http"],"paths":["/v1"]}]}`)},
 			},
 		},
