@@ -11,7 +11,7 @@ import (
 )
 
 // constantAddress is a module with so many pages of memory, whose function "run" stores 42 at a constant address, calls
-// a function, and returns what it loads from the address.
+// a function, and returns the value that it loads from the address.
 func constantAddress(address int32, pages int) []byte {
 	body := join([]byte{0x41}, signed(int(address)), []byte{0x21, 0, 0x20, 0, 0x41, 42, 0x36, 2, 0, 0x10, 1, 0x20, 0, 0x28, 2, 0})
 	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 2, 0x60, 0, 1, 0x7f, 0x60, 0, 0), section(3, 2, 0, 1),

@@ -170,8 +170,7 @@ func hostCallAttacks() []attack {
 	}
 }
 
-// slowAttacks try to make what they do between two looks at the clock take longer than the
-// instructions that are counted for it.
+// slowAttacks try to work longer between two looks at the clock than their counted instructions should take.
 func slowAttacks() []attack {
 	small := guest{memory: pages(8192), locals: oneLocal, body: touch(8192 << 16)}
 	return []attack{

@@ -217,9 +217,9 @@ func blocksOf(values, n int) []byte {
 		repeat(values, number(1)), repeat(n, []byte{0x02, 1, 0x0b}), repeat(values, drop))}}}.bytes()
 }
 
-// TestAttackCostlyFunctions: what the compiler takes in one function, where it cannot be stopped in this process, is
-// bounded. The controls are as many of what costs nothing, or less of the same. What it would take,
-// TestCostlyFunctionsCostMore shows.
+// TestAttackCostlyFunctions: the compiler's work on one function, during which it cannot be stopped in this process, is
+// bounded. The controls have as many constructs that cost nothing, or fewer of the same. TestCostlyFunctionsCostMore
+// shows the cost without the bounds.
 func TestAttackCostlyFunctions(t *testing.T) {
 	for _, c := range costly() {
 		t.Run(c.name, func(t *testing.T) {
@@ -233,8 +233,8 @@ func TestAttackCostlyFunctions(t *testing.T) {
 	}
 }
 
-// TestCostlyFunctionsCostMore: what those bounds are for. The attacks take several times the time or memory of the
-// controls.
+// TestCostlyFunctionsCostMore shows that those bounds are needed: the attacks take several times the time or memory of
+// the controls.
 func TestCostlyFunctionsCostMore(t *testing.T) {
 	cost := func(source []byte) (time.Duration, uint64) {
 		e := newEngine(t, Options{Trusted: []Digest{DigestOf(source)}}, nil)
@@ -255,8 +255,8 @@ func TestCostlyFunctionsCostMore(t *testing.T) {
 	}
 }
 
-// TestReexportsCostMore: what the bound on them is for. An instance whose imports a module only passes on takes several
-// times as long as one whose imports the module defines.
+// TestReexportsCostMore shows that the bound on reexports is needed: an instance whose imports a module only passes on
+// takes several times as long as one whose imports the module defines.
 func TestReexportsCostMore(t *testing.T) {
 	const n = 5_000
 	cost := func(passes bool) time.Duration {

@@ -48,7 +48,7 @@ func TestAttackStacksOfStartFunctions(t *testing.T) {
 			require.NotNil(t, i, "%s, %d calls", what, calls)
 			deep := i
 			if what == "library" {
-				deep = i.beside[0]
+				deep = i.dependencies[0]
 			}
 			held, known := i.held()
 			assert.True(t, known)
@@ -58,8 +58,8 @@ func TestAttackStacksOfStartFunctions(t *testing.T) {
 	}
 }
 
-// TestAttackTextOfADigest: what is hashed for the digest of a module with libraries is no module, even while a module
-// with that digest is there.
+// TestAttackTextOfADigest: the text that is hashed for the digest of a module with libraries is refused as a module,
+// even while the engine has a module with that digest.
 func TestAttackTextOfADigest(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	source := Source{

@@ -100,7 +100,7 @@ func TestAttackIrregularEntriesControl(t *testing.T) {
 	<-opened
 }
 
-// TestScratchOfOthersStays: the sweep does not touch what somebody else may have put there.
+// TestScratchOfOthersStays: the sweep does not touch files that other programs may have put there.
 func TestScratchOfOthersStays(t *testing.T) {
 	folder := t.TempDir()
 	target := filepath.Join(folder, "target")

@@ -216,7 +216,7 @@ func worldOfTool() *wasi.System {
 		}}
 }
 
-// resumeTool makes a call, and returns what it took.
+// resumeTool makes a call and returns its duration.
 func resumeTool(b *testing.B, p *Program) time.Duration {
 	call := guests.NewCall(100)
 	system := worldOfTool()
@@ -296,7 +296,7 @@ func benchmarkMetering(b *testing.B, summary string, kernels []guests.Kernel, mo
 	})
 }
 
-// meteredForms are what is compared with plain wazero.
+// meteredForms are the forms of a module that are compared with plain wazero.
 var meteredForms = []string{"metered", "linked", "close-on-context-done"}
 
 // kernelInstances instantiates the kernels on plain wazero, and in these forms.

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// build compiles a source into a Module, with what its instances have beside them.
+// build compiles a source into a Module, with its dependencies.
 func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_ *Module, err error) {
 	hasKernel := e.kernel.isImported(source.linked.Imports)
 	libraries := len(source.linked.Order)
@@ -37,11 +37,11 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 		if err != nil {
 			return nil, &Error{Op: "compile", Kind: ErrHost, Reason: err.Error(), Err: err}
 		}
-		m.beside, m.hasKernel = append(m.beside, linkedModule{e.kernel.Module, kernel}), true
+		m.dependencies, m.hasKernel = append(m.dependencies, linkedModule{e.kernel.Module, kernel}), true
 	}
 	for _, name := range source.linked.Order {
 		library, err := e.buildOne(ctx, source.Libraries[name], source.libraries[name],
-			role{linked: len(m.beside) > 0, libraries: libraries})
+			role{linked: len(m.dependencies) > 0, libraries: libraries})
 		if err != nil {
 			if failure, ok := errors.AsType[*Error](err); ok {
 				failure.Library = name
@@ -49,7 +49,7 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 			return nil, err
 		}
 		library.owner = m
-		m.beside = append(m.beside, linkedModule{name, library})
+		m.dependencies = append(m.dependencies, linkedModule{name, library})
 		m.residence.held.bytes += library.residence.held.bytes
 		if reason := library.rewritten.unrestorable; reason != "" && m.rewritten.unrestorable == "" {
 			m.rewritten.unrestorable = fmt.Sprintf("the library %q: %s", name, reason)
@@ -58,7 +58,7 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 	return m, nil
 }
 
-// buildOne compiles a module, without what its instances have beside them.
+// buildOne compiles a module without its dependencies.
 func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.Module, in role) (*Module, error) {
 	wanted := DigestOf(source)
 	in.trusted = e.trusted[wanted]
@@ -113,8 +113,8 @@ func namesBytes(names map[uint32]string) (bytes int64) {
 	return bytes
 }
 
-// decodedBytes estimates the size of what is kept of a module besides its code and data: its description, and wazero's.
-// The numbers are measured with wazero v1.12.0.
+// decodedBytes estimates the size of a module's descriptions, ours and wazero's, without its code and data. The numbers
+// are measured with wazero v1.12.0.
 func decodedBytes(m *wasm.Module) int64 {
 	const function, item, elementByte, value = 300, 50, 40, 40
 	bytes := function*len(m.Functions) + item*(len(m.Types)+len(m.Imports)+len(m.Globals)+len(m.Exports)+m.ElementSegments)

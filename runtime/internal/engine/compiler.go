@@ -76,7 +76,7 @@ func (c Compiler) compile(ctx context.Context, source []byte, directory string) 
 	}
 	child.Stdin = bytes.NewReader(source)
 	child.Stderr = said
-	// A killed child leaves no process behind that could hold the pipe open for long.
+	// A killed child leaves no process that could hold the pipe open for long.
 	child.WaitDelay = time.Second
 	err := child.Run()
 	var exit *exec.ExitError
@@ -116,7 +116,7 @@ type fullError struct{ text string }
 func (e *fullError) Error() string   { return e.text }
 func (e *fullError) Unwrap() []error { return []error{ErrHost, syscall.ENOSPC} }
 
-// noSpace marks an error that says that there is no space for a file.
+// noSpace marks the error of a write without space for the file.
 func noSpace(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		return &fullError{err.Error()}

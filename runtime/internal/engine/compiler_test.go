@@ -239,7 +239,7 @@ func TestOnlyTrustedModulesMayBeComplex(t *testing.T) {
 
 	require.Len(t, entries(t, dir), 1)
 	_, err = keeping(t, dir, Options{}).Compile(t.Context(), quadratic)
-	require.ErrorIs(t, err, wasm.ErrLimit, "that it was compiled for whom it is trusted changes nothing")
+	require.ErrorIs(t, err, wasm.ErrLimit, "an entry that was compiled as trusted changes nothing")
 }
 
 // TestTrustedModulesAreStillContained: trust is about compiling alone.
@@ -253,8 +253,8 @@ func TestTrustedModulesAreStillContained(t *testing.T) {
 	assert.ErrorIs(t, err, ErrFuel)
 }
 
-// TestElementsThatDoNotFit: a module whose active element segment does not fit its table is refused,
-// as the specification has it trap (§4.5.4). The control: wazero alone instantiates it.
+// TestElementsThatDoNotFit: a module whose active element segment does not fit its table is refused, as the
+// specification has it trap (§4.5.4). The control: plain wazero instantiates it.
 func TestElementsThatDoNotFit(t *testing.T) {
 	const table = 200
 	for name, c := range map[string]struct {

@@ -103,7 +103,7 @@ func TestRunsFindTheirData(t *testing.T) {
 		require.NoError(t, err)
 		defer i.close(t.Context())
 		require.NoError(t, i.begin(i.context(t.Context()), Run{Function: "run"}))
-		require.ErrorIs(t, i.begin(i.context(t.Context()), Run{Function: "run"}), ErrTrap, "control: what was written stays without a reset")
+		require.ErrorIs(t, i.begin(i.context(t.Context()), Run{Function: "run"}), ErrTrap, "control: written bytes stay without a reset")
 	}
 }
 
@@ -165,7 +165,7 @@ func TestImagesAreMadeWithinTheLimit(t *testing.T) {
 	assert.EqualValues(t, large, usage.MemoryBytes)
 }
 
-// TestDamagedDataIsRefused: no reading or writing beyond what is there.
+// TestDamagedDataIsRefused: damaged data is neither read nor written out of bounds.
 func TestDamagedDataIsRefused(t *testing.T) {
 	memory := make([]byte, 1<<16)
 	good := packData([]wasm.Segment{{Offset: 1, Bytes: []byte("abc")}, {Offset: 1<<16 - 1, Bytes: []byte("d")}})

@@ -22,15 +22,14 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// What the calls of one run may take of the host's stack, in bytes: in all code, and in that of compilers.
+// The maximum host stack that the calls of one run may take, in bytes: in any code, and in compilers' code.
 const (
 	promisedStack = 60 << 20
 	usualStack    = 20 << 20
 )
 
-// descent is a module whose function "run" asks the host how deep to go, by memory address 0,
-// and goes there: each function takes what is left, asks whether it is 0, and either tells
-// the host or calls the next with one less.
+// descent is a module whose function "run" asks the host for a depth, by memory address 0, and descends to it: each
+// function takes the remaining depth, and either tells the host if it is 0, or calls the next with one less.
 //
 // Function 0 is the host's, 1 is "run", and the functions from 2 on are those that recurse.
 type descent struct {
@@ -39,7 +38,7 @@ type descent struct {
 	next   [][]byte // how each function calls the next, its argument on the stack; its length is the cycle's
 	frame  int64    // the most that a call should be taken to need, in bytes
 	joins  []byte   // code before the call, such as code in which paths join
-	reads  int      // how many globals are read twice behind the call
+	reads  int      // how many globals are read twice after the call
 	large  bool     // it takes more than compilers' code, and is compiled once
 }
 
@@ -318,8 +317,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestFramesOfCode: what is read from machine code is no less than what calls take, and code that does not begin as
-// expected is of unknown size.
+// TestFramesOfCode: the frame sizes in machine code are no less than the stack that calls take, and code that does not
+// begin as expected has an unknown frame size.
 func TestFramesOfCode(t *testing.T) {
 	_, err := framesOf(nil, reflect.Value{})
 	if goruntime.GOARCH != "amd64" {

@@ -43,8 +43,7 @@ type Options struct {
 	// not counting the pages they share. The least recently used are evicted first. Zero means 256 MiB; a negative
 	// value is an error.
 	IdleBytes int64
-	// IdleTime is how long an unused instance is kept. Zero means one minute; a negative value is
-	// an error.
+	// IdleTime is the time for which an unused instance is kept. Zero means one minute; a negative value is an error.
 	IdleTime time.Duration
 	// ModuleBytes is the maximum total size of compiled modules in memory, in bytes, as far as it is known, with the
 	// images that their instances are copies of. The least recently used are evicted first, but never one that is in
@@ -58,7 +57,7 @@ type Options struct {
 	// Functions are the host functions that guests may import. Names must be unique within a
 	// module.
 	Functions []hostfuncs.Function
-	// Kernel stands between the host and the guests that import from it. If nil, there is none.
+	// Kernel is the module between the host and the guests that import from it. Nil means no kernel.
 	Kernel *Kernel
 	// Logger receives compile times at debug level, and warnings. If nil, nothing is logged.
 	Logger *slog.Logger
@@ -226,8 +225,8 @@ func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
 	return e.CompileIf(ctx, Source{Module: source}, func(*wasm.Linked) error { return nil })
 }
 
-// CompileIf is like [Engine.Compile] for a module that may have libraries, or be of no use. If accept
-// returns an error for the description, CompileIf returns that error, and compiles nothing.
+// CompileIf is like [Engine.Compile] for a module that may have libraries, or may not be useful. If accept returns an
+// error for the description, CompileIf returns that error, and compiles nothing.
 func (e *Engine) CompileIf(ctx context.Context, source Source, accept func(*wasm.Linked) error) (*Module, error) {
 	c, err := e.Begin(source, accept)
 	if err != nil {
@@ -242,7 +241,7 @@ func (e *Engine) Find(wanted Digest, libraries int) *Compilation {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c := e.modules[wanted]
-	// What is hashed for the digest of a module with libraries has that digest itself, and is none.
+	// The text that is hashed for the digest of a module with libraries has the same digest, and is not that module.
 	if e.closed || c == nil || c.isForgotten(time.Now()) || c.libraries != libraries {
 		return nil
 	}

@@ -26,7 +26,8 @@ const (
 	// that grows by doubling. Most functions take less than estimated. Small ones of C's and Rust's compilers take up to
 	// 2.9 times as much, and large ones of Go's 2.8 times.
 	mostUnderestimated = 3
-	// mostExcess is how many bytes all functions that are not recursive may take together beyond their estimates.
+	// mostExcess is the maximum number of bytes that all functions that are not recursive may take together beyond their
+	// estimates.
 	mostExcess = 256 << 10
 )
 

@@ -21,13 +21,13 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// Idle instances are measured in processes of their own, so that nothing else adds to their memory. A process runs
-// the test of the same name, with this variable.
+// Idle instances are measured in separate processes, so that nothing else adds to their memory. A process runs the test
+// of the same name, with this variable.
 const measuringHeld = "CAISSON_TEST_HELD"
 
 // A pool's count must be near what the process holds: within a factor, and a few mebibytes that the Go runtime and the
-// system add. What is allocated in the Go heap need not be resident, such as an empty table, and what is resident may
-// be outside of it, such as linear memory. So the count is at least either, and at most both.
+// system add. Allocated bytes of the Go heap need not be resident, such as an empty table, and resident bytes may be
+// outside of it, such as linear memory. So the count is at least either, and at most both.
 const (
 	heldFactor = 1.2
 	heldSlack  = 4 * mebibyte
@@ -147,7 +147,7 @@ func anonymous(t *testing.T) int64 {
 	return kilobytes << 10
 }
 
-// inChild runs a subtest in a process of its own, and returns what it printed.
+// inChild runs a subtest in a child process, and returns its output.
 func inChild(t *testing.T) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+"^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.count=1", "-test.v")

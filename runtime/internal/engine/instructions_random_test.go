@@ -53,7 +53,7 @@ func hostFunctions() (all []hostfuncs.Function) {
 	return all
 }
 
-// onWazero runs a module's function on wazero alone.
+// onWazero runs a module's function on plain wazero.
 func onWazero(ctx context.Context, config wazero.RuntimeConfig, source []byte) (drawnOutcome, error) {
 	r := wazero.NewRuntimeWithConfig(ctx, config)
 	defer r.Close(ctx)
@@ -90,8 +90,8 @@ func TestRandomInstructions(t *testing.T) {
 	})
 }
 
-// TestMiscompiledSeeds: so do some of these modules that wazero alone (v1.12.0, amd64) gets wrong, which is the control.
-// If drawing changes, TestRandomInstructions finds other seeds without the guard.
+// TestMiscompiledSeeds: so do some of these modules that plain wazero (v1.12.0, amd64) gets wrong, which is the
+// control. If drawing changes, TestRandomInstructions finds other seeds without the guard.
 func TestMiscompiledSeeds(t *testing.T) {
 	accepted, e := acceptedInstructions(t), newEngine(t, Options{Functions: hostFunctions()}, nil)
 	wrong := 0
@@ -106,7 +106,7 @@ func TestMiscompiledSeeds(t *testing.T) {
 			wrong++
 		}
 	}
-	assert.True(t, wrong > 0 || goruntime.GOARCH != "amd64", "control: none is wrong on wazero alone")
+	assert.True(t, wrong > 0 || goruntime.GOARCH != "amd64", "control: none is wrong on plain wazero")
 }
 
 // asOnInterpreter reports in what a module differs here from wazero's interpreter.

@@ -82,12 +82,11 @@ func TestPagesAreNotCollapsed(t *testing.T) {
 	require.NoError(t, collapse(others))
 }
 
-// mostKeptBytes is how much written memory an instance keeps between two runs.
+// mostKeptBytes is the maximum size of the written memory that an instance keeps between two runs.
 const mostKeptBytes = mostKeptPages * systemPage
 
-// pressMemory does to the memory of an instance and to its image what the system does when
-// memory is short, or when it tidies up: takes pages away, which come back when they are
-// touched, or makes large pages of small ones.
+// pressMemory treats the memory of an instance and its image as the system does when memory is short, or when it tidies
+// up: it takes pages away, which come back when they are touched, or makes large pages of small ones.
 func pressMemory(random *rand.Rand, i *instance) {
 	memory, image := i.memory.reserved, i.memory.image.memory
 	switch random.IntN(5) {
@@ -168,8 +167,8 @@ func imagedMemory(t *testing.T) []byte {
 
 func pageOf(memory []byte, n int) []byte { return memory[n*systemPage : (n+1)*systemPage] }
 
-// TestPressureTakesPagesAway: discard does to an instance's memory what it is for, with swap
-// and without. What was written stays, or comes back.
+// TestPressureTakesPagesAway: discard takes pages of an instance's memory away, with swap and without. Written pages
+// stay, or come back.
 func TestPressureTakesPagesAway(t *testing.T) {
 	memory := imagedMemory(t)
 	require.NotZero(t, entry(t, pageOf(memory, 0))&entryPresent, "the control")
@@ -179,9 +178,9 @@ func TestPressureTakesPagesAway(t *testing.T) {
 	assert.Equal(t, []byte{7, 8, 7, 7, 8, 0}, []byte{memory[0], memory[systemPage], memory[2*systemPage], memory[3*systemPage], memory[4*systemPage], memory[5*systemPage]})
 }
 
-// TestScannerFindsPagesThatAreNotPresent: pages that were written and swapped out. Where there
-// is no swap, guards stand in for them: for them too the system has an entry that is neither
-// present nor empty, and tells the scanner the same. The control asks for present pages alone.
+// TestScannerFindsPagesThatAreNotPresent: pages that were written and swapped out. Where there is no swap, guards stand
+// in for them: for them too the system has an entry that is neither present nor empty, and tells the scanner the same.
+// The control asks only for present pages.
 func TestScannerFindsPagesThatAreNotPresent(t *testing.T) {
 	scanner := newPageScanner(t.Context())
 	require.NotNil(t, scanner)

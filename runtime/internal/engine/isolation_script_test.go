@@ -146,7 +146,7 @@ func kindOf(err error) string {
 	return "unknown: " + err.Error()
 }
 
-// script is what is run in one sequence, and within which bounds.
+// script holds the operations of one sequence, and their bounds.
 type script struct {
 	operations []operation
 	fuel       int64
@@ -291,7 +291,7 @@ func (m maker) end() []operation {
 	return ends[m.IntN(len(ends))]
 }
 
-// stopped goes on until the run is stopped.
+// stopped returns operations that continue until the run is stopped.
 func (m maker) stopped() []operation {
 	ends := [][]operation{
 		{{code: opSpin}},
@@ -341,7 +341,7 @@ const (
 	firstPages = 3 // of linear memory in the module
 	startPages = 4 // once it has started
 
-	// Where the guest keeps what it needs to read.
+	// Addresses of the data that the guest reads.
 	placesAt, countAt, operationAt = 64, 72, 128
 	operationSize                  = 16
 )

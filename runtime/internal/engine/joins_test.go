@@ -126,7 +126,7 @@ func TestCompilingJoinsGrowsFaster(t *testing.T) {
 	assert.Greater(t, more, factor*3/2*less)
 }
 
-// processorTime is how long this process has computed.
+// processorTime returns the CPU time that this process has used.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage

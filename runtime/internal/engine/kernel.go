@@ -11,10 +11,9 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// Kernel is a module of the host's own that stands between guests and the host: guests import its
-// exports under the name Module. Each instance of such a guest has its own instance of the kernel,
-// which is metered, limited and reset together with it. A call of the kernel costs a guest no more
-// than a call of its own functions.
+// Kernel is a module of the host between guests and the host: guests import its exports under the name Module. Each
+// instance of such a guest has its own instance of the kernel, which is metered, limited and reset together with it. A
+// call of the kernel costs a guest no more than a call of its own functions.
 type Kernel struct {
 	Module string // the module in the imports of guests
 	Source []byte
@@ -68,7 +67,7 @@ func (v kernelView) View(offset, length uint32) ([]byte, bool) {
 
 // Call implements [KernelMemory].
 func (v kernelView) Call(ctx context.Context, name string, parameters ...uint64) (uint64, error) {
-	function := v.kernel.wasm.ExportedFunction(name) // with a stack of its own: the guest may have called the kernel
+	function := v.kernel.wasm.ExportedFunction(name) // with its own stack: the guest may have called the kernel
 	if function == nil {
 		return 0, fmt.Errorf("%w: the kernel exports no function %q", ErrHost, name)
 	}

@@ -61,8 +61,7 @@ func held(t *testing.T) holdings {
 	return h
 }
 
-// TestAbandonedRun: a guest that comes back although nobody waits for it reaches nothing of the
-// host's any more, and nobody gets its instance.
+// TestAbandonedRun: an abandoned guest that comes back reaches nothing of the host, and its instance is not reused.
 func TestAbandonedRun(t *testing.T) {
 	for _, abandoned := range []bool{true, false} {
 		var w Watched

@@ -50,7 +50,7 @@ func drawnHost() []hostfuncs.Function {
 	}
 }
 
-// drawnOutcome is how a run of drawn modules ended.
+// drawnOutcome is the outcome of a run of drawn modules.
 type drawnOutcome struct {
 	result  uint64
 	trapped bool
@@ -127,9 +127,8 @@ func ran(ctx context.Context, r runner, fuel int64) (drawnOutcome, Usage, error)
 
 const drawnFuel = 1 << 20
 
-// TestRandomModulesWithLibraries: modules with libraries do what they do on wazero's interpreter, in each of
-// several runs, whether their instances are reset or copies of a snapshot; and runs need exactly the fuel that is
-// reported.
+// TestRandomModulesWithLibraries: modules with libraries behave as on wazero's interpreter, in each of several runs,
+// whether their instances are reset or copies of a snapshot; and runs need exactly the reported fuel.
 func TestRandomModulesWithLibraries(t *testing.T) {
 	e := newEngine(t, Options{ModuleBytes: 4 * mebibyte, Functions: drawnHost()}, nil)
 	var returned, trapped, long, started, kept, libraries int

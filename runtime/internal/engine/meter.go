@@ -20,11 +20,11 @@ const (
 	shortTime = 200 * time.Microsecond
 	longTime  = time.Millisecond
 
-	// mostUnasked is how long a guest may work between two checks of its context: a check costs as
-	// much as everything else that is done between two short slices.
+	// mostUnasked is the maximum time that a guest may work between two checks of its context: a check costs as much as
+	// all other work between two short slices.
 	mostUnasked = 200 * time.Microsecond
 
-	// mostAlone is how long a guest may hold a processor without yielding.
+	// mostAlone is the maximum time that a guest may hold a processor without yielding.
 	mostAlone = 500 * time.Microsecond
 )
 
@@ -89,10 +89,10 @@ func (m *meter) refill(counter int64) (int64, bool) {
 	return counter + grant, true
 }
 
-// left returns what is left of the limit, given what is left of the slices.
+// left returns the rest of the limit, given the rest of the slices.
 func (m *meter) left(remaining int64) int64 { return m.limit - m.charged - m.used(remaining) }
 
-// charge deducts fuel from what is left and returns the new counter. The slice is cut to what the
+// charge deducts fuel from the rest of the limit and returns the new counter. The slice is cut to the fuel that the
 // guest may still use.
 func (m *meter) charge(counter, fuel int64) int64 {
 	m.charged += fuel
@@ -104,6 +104,6 @@ func (m *meter) charge(counter, fuel int64) int64 {
 	return counter - excess
 }
 
-// used returns the fuel used, given what is left of the slices at the end. It may exceed the limit,
-// since a guest is stopped only where it asks for more, not at every instruction.
+// used returns the fuel used, given the rest of the slices at the end. It may exceed the limit, since a guest is
+// stopped only where it asks for more, not at every instruction.
 func (m *meter) used(remaining int64) int64 { return m.granted - remaining }

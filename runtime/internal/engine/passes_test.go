@@ -231,7 +231,7 @@ func TestWaysOutOfRecursion(t *testing.T) {
 				require.NoError(t, err)
 				require.EqualValues(t, 1000, result[0])
 			}
-			assert.Zero(t, instance.ExportedGlobal("caisson:depth@1").Get(), "what it took of the stack")
+			assert.Zero(t, instance.ExportedGlobal("caisson:depth@1").Get(), "the depth after the calls")
 		})
 	}
 }

@@ -55,8 +55,8 @@ func TestPoolServesRunsAlone(t *testing.T) {
 	require.ErrorIs(t, i.begin(new(meter).with(t.Context()), Run{Function: "run"}), ErrTrap, "control: without a reset the counter goes on")
 }
 
-// TestPoolIsBounded: what is too much goes, the longest idle first, and nothing stays when the
-// engine closes.
+// TestPoolIsBounded: the pool evicts instances beyond its limit, the longest idle first, and is empty when the engine
+// has closed.
 func TestPoolIsBounded(t *testing.T) {
 	one := newEngine(t, Options{}, nil)
 	mustRun(t, compile(t, one, program{body: []byte{0x41, 0, 0x41, 1, 0x36, 2, 0}, memory: 1}), plain)
@@ -85,7 +85,7 @@ func TestPoolIsBounded(t *testing.T) {
 	assert.Empty(t, e.idle.shelves)
 }
 
-// TestPoolShrinksWhenIdle: instances that nobody uses go by themselves, and those in use stay.
+// TestPoolShrinksWhenIdle: unused instances are closed after IdleTime, and those in use stay.
 func TestPoolShrinksWhenIdle(t *testing.T) {
 	const age = 100 * time.Millisecond
 	e := newEngine(t, Options{IdleTime: age}, nil)
@@ -102,7 +102,7 @@ func TestPoolShrinksWhenIdle(t *testing.T) {
 	require.Eventually(t, func() bool { return e.idle.count() == 0 }, time.Minute, age/10, "the sweeps begin anew")
 }
 
-// count is how many instances are idle.
+// count returns the number of idle instances.
 func (p *pool) count() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -145,10 +145,10 @@ func (g generated) drop() error {
 // process is to run until the deadline.
 const programModule = "CAISSON_TEST_PROGRAM"
 
-// shrinkPatience is how long a program may take that is being made smaller.
+// shrinkPatience is the time after which a program that is being made smaller counts as not stopped.
 const shrinkPatience = 700 * time.Millisecond
 
-// runModule runs a module, and says when it begins. What it comes to does not matter.
+// runModule runs a module, and reports when it begins. Its outcome does not matter.
 func runModule(t *testing.T, what string) {
 	entry, file, _ := strings.Cut(what, ":")
 	var source Source
@@ -172,7 +172,7 @@ func shrinkEscape(t *testing.T, p *programs.Program) {
 	if *shrinkFor <= 0 {
 		return
 	}
-	p.Before = "" // what is endless is so without
+	p.Before = "" // an endless program is endless without it
 	file := filepath.Join(t.TempDir(), "source.json")
 	escapes := func() bool {
 		if outcome, err := p.Run(1 << 18); err == nil || !outcome.Endless {
@@ -196,8 +196,8 @@ func shrinkEscape(t *testing.T, p *programs.Program) {
 	t.Logf("made smaller:\n%s", p)
 }
 
-// TestBoundedPrograms: many random programs that end take exactly the fuel that a plain
-// interpreter counts, which knows nothing of the passes, and do what it does.
+// TestBoundedPrograms: many random programs that end take exactly the fuel that a plain interpreter counts, which does
+// not know the passes, and have the same effects.
 func TestBoundedPrograms(t *testing.T) {
 	e := engineForPrograms(t)
 	bounded := func(seed uint64) *programs.Program {
@@ -215,7 +215,7 @@ func TestBoundedPrograms(t *testing.T) {
 	})
 }
 
-// asInterpreted reports in what a program differs from the interpreter's word.
+// asInterpreted reports how a program's runs differ from the interpreter's result.
 func asInterpreted(ctx context.Context, e *Engine, p *programs.Program, want programs.Outcome) error {
 	g, err := prepare(ctx, e, p)
 	if err != nil {
@@ -229,7 +229,7 @@ func asInterpreted(ctx context.Context, e *Engine, p *programs.Program, want pro
 	return errors.Join(append(failures, g.drop())...)
 }
 
-// as reports in what a run differs from the interpreter's.
+// as reports how a run differs from the interpreter's.
 func (g generated) as(ctx context.Context, want programs.Outcome, fuel int64) error {
 	usage, seen, err := g.run(ctx, fuel)
 	switch {
@@ -243,8 +243,7 @@ func (g generated) as(ctx context.Context, want programs.Outcome, fuel int64) er
 	return nil
 }
 
-// unlike does the same for a program that may be none any more. It reports nothing where there
-// is nothing to compare.
+// unlike does the same for a program that may have become invalid. It reports nothing if there is nothing to compare.
 func unlike(ctx context.Context, e *Engine, p *programs.Program) error {
 	want, err := p.Run(1 << 20)
 	if err != nil {
@@ -261,9 +260,9 @@ func unlike(ctx context.Context, e *Engine, p *programs.Program) error {
 
 const (
 	programDeadline = 20 * time.Millisecond
-	// programSlack is how late a program may end after its deadline.
+	// programSlack is the maximum time that a program may run after its deadline.
 	programSlack = 100 * time.Millisecond
-	// programCallers are how many call one program at once, where many do.
+	// programCallers is the number of concurrent calls of one program, where there are several.
 	programCallers = 16
 )
 

@@ -85,8 +85,8 @@ func readFiles(t *testing.T, folder string) string {
 	return text.String()
 }
 
-// mount shows guests a folder of the host, without what differs between one copy of a folder
-// and another: guests keep in memory what they are told of files.
+// mount shows guests a folder of the host, without the file attributes that differ between copies of the folder: guests
+// keep such attributes in memory.
 func mount(folder, guest string, readOnly bool) wazero.FSConfig {
 	var shown experimentalsys.FS = timelessFS{sysfs.DirFS(folder)}
 	if readOnly {
@@ -171,13 +171,13 @@ type side struct {
 	shown    bytes.Buffer // standard output and error, and calls of imports
 }
 
-// launch is what a program is started with.
+// launch holds the arguments and input of a program.
 type launch struct {
 	arguments []string
 	input     string
 }
 
-// load compiles a module and offers what it imports.
+// load compiles a module and provides its imports.
 func load(t *testing.T, f form, source []byte, description *wasm.Module) (*side, error) {
 	ctx := t.Context()
 	config := runtimeConfig().WithMemoryLimitPages(mostMemory >> 16)
@@ -209,7 +209,7 @@ func (s *side) close() {
 	assert.NoError(s.t, s.runtime.Close(context.WithoutCancel(s.t.Context())))
 }
 
-// offerModule offers what the module imports under one name.
+// offerModule provides the functions that the module imports from one host module.
 func (s *side) offerModule(ctx context.Context, name string, description *wasm.Module) error {
 	builder := s.runtime.NewHostModuleBuilder(name)
 	switch {
@@ -270,8 +270,8 @@ func words(types []api.ValueType) int {
 	return len(types) + bytes.Count(types, []byte{vector})
 }
 
-// values returns a copy of the words that hold values of these types. The upper half of the
-// word of a small value means nothing, and wazero leaves there what was there.
+// values returns a copy of the words that hold values of these types. The upper half of a 32-bit value's word is
+// undefined: wazero leaves its previous contents.
 func values(types []api.ValueType, stack []uint64) []uint64 {
 	copied := slices.Clone(stack[:words(types)])
 	i := 0
@@ -360,7 +360,7 @@ func forms() []form {
 	return []form{{"rewritten", true, rewriteAll}, {"original", false, func(source []byte) ([]byte, error) { return source, nil }}}
 }
 
-// tally counts what was compared.
+// tally counts the compared modules, instances and calls.
 type tally struct {
 	modules, instances, calls int
 	globals                   int // exported

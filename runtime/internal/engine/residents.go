@@ -43,8 +43,8 @@ func (h holding) exceeds(limits holding) bool {
 // holding returns the size of the image and of the images of linked modules.
 func (i *image) holding() holding {
 	all := holding{i.bytes, i.placed(), i.files()}
-	for _, b := range i.beside {
-		all = all.plus(1, b.holding())
+	for _, d := range i.dependencies {
+		all = all.plus(1, d.holding())
 	}
 	return all
 }
@@ -90,7 +90,7 @@ func (r *residents) unlink(of *residence) bool {
 	return true
 }
 
-// touch marks a resident as used. The module of a program moves behind it in the list, so that it is evicted later.
+// touch marks a resident as used. The module of a program moves after it in the list, so that it is evicted later.
 func (r *residents) touch(of *residence) {
 	r.oldest.MoveToBack(of.place)
 	if of.program != nil {
@@ -253,7 +253,7 @@ func (e *Engine) free(surplus []*residence) {
 		digest := of.module.digest.String()
 		e.logger.DebugContext(e.base, "evicted", "digest", digest, "bytes", of.held.bytes, "program", of.program != nil)
 		if err := e.freeOne(of); err != nil {
-			e.logger.WarnContext(e.base, "what was evicted cannot be freed", "digest", digest, "err", err)
+			e.logger.WarnContext(e.base, "cannot free an evicted module or program", "digest", digest, "err", err)
 		}
 	}
 }

@@ -38,7 +38,7 @@ type rewritten struct {
 type role struct {
 	trusted bool // in this process, without limits on compilation
 	linked  bool // with the counter of the first module that it is linked with
-	// libraries is how many there are. They and the module that they belong to share the bound on the stack.
+	// libraries is the number of the module's libraries. They and the module share the bound on the stack.
 	libraries int
 }
 

@@ -54,9 +54,9 @@ func forkedIn(ctx context.Context) *instance {
 
 // memoryOf returns the memory of the instance that called a host function.
 func (c *runContext) memoryOf(calling api.Module) *linearMemory {
-	for _, b := range c.instance.beside {
-		if b.wasm == calling {
-			return b.memory
+	for _, d := range c.instance.dependencies {
+		if d.wasm == calling {
+			return d.memory
 		}
 	}
 	return c.instance.memory
@@ -265,14 +265,14 @@ func BudgetOf(ctx context.Context) Budget {
 	return Budget{run}
 }
 
-// Left returns the fuel that is left of the limit, or false if there is no limit.
+// Left returns the remaining fuel, or false if there is no limit.
 func (b Budget) Left() (fuel int64, limited bool) {
 	m := b.run.meter
 	return m.left(int64(b.run.instance.meter.Get())), m.limit > 0
 }
 
-// Charge deducts fuel from what is left. It does not count as fuel used by the run itself. If fuel
-// exceeds what is left, the run ends when the host function returns.
+// Charge deducts fuel from the remaining fuel. The charge does not count as fuel used by the run itself. If it exceeds
+// the remaining fuel, the run ends when the host function returns.
 func (b Budget) Charge(fuel int64) {
 	i := b.run.instance
 	i.meter.Set(uint64(b.run.meter.charge(int64(i.meter.Get()), fuel)))

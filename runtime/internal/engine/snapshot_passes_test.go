@@ -265,7 +265,7 @@ func TestResumedCommandsKeepStateUnlessItIsPutBack(t *testing.T) {
 	require.False(t, err == nil && call.Check(output) == nil)
 }
 
-// stackOf is how many bytes the stack of a function has that wazero runs.
+// stackOf returns the size of the stack on which wazero runs a function, in bytes.
 func stackOf(t *testing.T, function api.Function) int {
 	t.Helper()
 	stack := exportOf(function).stack

@@ -70,7 +70,7 @@ func (s store) stage() (directory string, remove func() error, err error) {
 	return directory, func() error { return os.RemoveAll(directory) }, err
 }
 
-// publishAttempts is how often publish retries when another process interferes.
+// publishAttempts is the maximum number of attempts of publish when other processes interfere.
 const publishAttempts = 100
 
 // publish moves a staged entry into place, and evicts entries if the store is over its limit. If
@@ -197,8 +197,8 @@ func writable(directory string) error {
 	return os.Remove(probe)
 }
 
-// filled returns nil if a directory has entries that this user can read, and nobody else but root can
-// write to it. Otherwise it says why not.
+// filled returns nil if a directory has entries that this user can read, and only this user and root can write to it.
+// Otherwise the error gives the reason.
 func filled(directory string, info fs.FileInfo) error {
 	if err := protected(directory, info, fs.ModeDir); err != nil {
 		return err
@@ -214,8 +214,8 @@ func filled(directory string, info fs.FileInfo) error {
 	return err
 }
 
-// protected returns nil if a file of this type can be changed by this user and root only. Otherwise it
-// says why not.
+// protected returns nil if a file of this type can be changed by this user and root only. Otherwise the error gives the
+// reason.
 func protected(name string, info fs.FileInfo, kind fs.FileMode) error {
 	err := hostfile.Protected(info)
 	switch {
@@ -231,8 +231,8 @@ func protected(name string, info fs.FileInfo, kind fs.FileMode) error {
 	return nil
 }
 
-// filledEntry returns the entry of the filled directory that corresponds to an entry of the store. It
-// fails with errNoEntry if there is none, and with another error if somebody else can write to it.
+// filledEntry returns the entry of the filled directory that corresponds to an entry of the store. It fails with
+// errNoEntry if there is none, and with another error if other users can write to it.
 func (s store) filledEntry(entry string) (string, error) {
 	entry = filepath.Join(s.filled, filepath.Base(entry))
 	if _, err := os.Lstat(entry); errors.Is(err, fs.ErrNotExist) {
@@ -335,7 +335,7 @@ const (
 	codeFile   = "code"
 )
 
-// errNoEntry means that there is no entry, or that it is damaged.
+// errNoEntry means that an entry is missing or damaged.
 var errNoEntry = errors.New("no intact entry")
 
 // index describes an entry. Its file is the SHA-256 of the rest in hex, a line feed, and this

@@ -21,7 +21,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// keeping returns an engine over a cache directory, and the store behind it.
+// keeping returns an engine that uses a cache directory as its store.
 func keeping(t testing.TB, dir string, options Options) *Engine {
 	t.Helper()
 	options.CacheDir = dir
@@ -229,8 +229,8 @@ func TestFaultsOfTheCompiler(t *testing.T) {
 	}
 }
 
-// TestKeysTellModulesApart: above all, that a module is kept for whom it is trusted does not
-// admit it elsewhere.
+// TestKeysTellModulesApart: above all, an entry for an engine that trusts a module does not admit the module in other
+// engines.
 func TestKeysTellModulesApart(t *testing.T) {
 	s := store{directory: "d"}
 	one, other := DigestOf([]byte("1")), DigestOf([]byte("2"))
@@ -256,8 +256,8 @@ func listing(t *testing.T, dir string) []string {
 	return found
 }
 
-// TestDamagedEntriesAreMadeAgain changes each part of an entry. The control shows that
-// wazero alone refuses such a module forever.
+// TestDamagedEntriesAreMadeAgain changes each part of an entry. The control shows that plain wazero refuses such a
+// module forever.
 func TestDamagedEntriesAreMadeAgain(t *testing.T) {
 	withData := program{body: trapUnless(8, 7), memory: 1, data: []wasm.Segment{{Offset: 8, Bytes: []byte{7}}}}
 	for name, damage := range map[string]func(t *testing.T, entry string){
@@ -324,7 +324,7 @@ func sized(n byte) program {
 	return program{body: bytes.Repeat([]byte{0x41, n, 0x1a}, 30_000), memory: 1} // i32.const n, drop
 }
 
-// TestCacheIsBounded: what was not used for the longest time goes first.
+// TestCacheIsBounded: the least recently used entry is evicted first.
 func TestCacheIsBounded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	compile(t, keeping(t, dir, Options{}), sized(1))
@@ -433,8 +433,8 @@ func aged(t *testing.T, directory string, age time.Duration) {
 	require.NoError(t, os.Chtimes(directory, then, then))
 }
 
-// TestLeftoversOfKilledProcessesGo: a process that is killed leaves its directories, which
-// a later one removes once nobody can be using them.
+// TestLeftoversOfKilledProcessesGo: a process that is killed leaves its directories, which a later one removes once no
+// process can be using them.
 func TestLeftoversOfKilledProcessesGo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache [1")
 	require.NoError(t, os.MkdirAll(dir, 0o700))
@@ -449,8 +449,8 @@ func TestLeftoversOfKilledProcessesGo(t *testing.T) {
 	}
 }
 
-// TestScratchOfKilledProcessesGoes: in the folder for temporary files, which others use as
-// well, only what is old and surely ours goes.
+// TestScratchOfKilledProcessesGoes: in the folder for temporary files, which other programs use as well, only old
+// entries that are surely ours are removed.
 func TestScratchOfKilledProcessesGoes(t *testing.T) {
 	folder := t.TempDir()
 	old := func(name string) string {

@@ -78,7 +78,7 @@ func (u unitMeasurer) measure(t testing.TB, c unitCase) (unitCost, error) {
 	return cost, nil
 }
 
-// compile compiles a module in this process, within the bounds for a process of its own.
+// compile compiles a module in this process, within the bounds for a child process.
 func (u unitMeasurer) compile(t testing.TB, source []byte) (*Module, error) {
 	t.Helper()
 	description, err := wasm.Inspect(source)
@@ -124,8 +124,8 @@ func spend(t testing.TB, i *instance, limit int64) (units int64, took time.Durat
 	return units, took, nil
 }
 
-// TestAttackUnitsThatMove: code that executes few instructions, for which the compiler moves many values, is
-// charged for them. The control is what a unit would take if instructions alone were charged.
+// TestAttackUnitsThatMove: code that executes few instructions, for which the compiler moves many values, is charged
+// for them. The control is the time of a unit if only instructions were charged.
 func TestAttackUnitsThatMove(t *testing.T) {
 	const tolerated = 2_500 // times as long as a unit of additions; a microsecond is longer
 	u := newUnitMeasurer(t, time.Millisecond, 5)
@@ -201,8 +201,8 @@ func BenchmarkUnits(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstTouch measures what it takes to touch a page of memory for the first time, when the kernel
-// provides it. That costs no fuel. The memory limit bounds how often it happens.
+// BenchmarkFirstTouch measures the time of the first touch of a page of memory, when the kernel provides the page. That
+// costs no fuel. The memory limit bounds the number of first touches.
 //
 //	go test -bench FirstTouch -run '^$' ./runtime/internal/engine
 func BenchmarkFirstTouch(b *testing.B) {
