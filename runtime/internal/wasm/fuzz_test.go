@@ -84,8 +84,8 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// FuzzRewrite holds Rewrite to its promises on any module that Validate accepts: the
-// result is valid, equal each time, and exports what it says.
+// FuzzRewrite holds Rewrite to its promises on any module that Validate accepts: the result is valid, equal each time,
+// and has the exports that it lists.
 func FuzzRewrite(f *testing.F) {
 	f.Add(fixture(), byte(3))
 	f.Add(fixture(0x03, 0x40, 0x41, 0, 0x0d, 0, 0x41, 0, 0x0e, 1, 0, 1, 0x0b, 0x10, 1), byte(3))

@@ -32,7 +32,7 @@ type lie struct {
 	title   string
 	before  []byte // the module up to the count, with which it ends; all sizes are right
 	section string
-	claims  string  // what is counted, as the error names it
+	claims  string  // the counted items, as the error names them
 	element uintptr // bytes of memory that one of them takes a reader who believes the count
 }
 
@@ -108,7 +108,7 @@ func TestLiesAboutCounts(t *testing.T) {
 	}
 }
 
-// The same lies with bytes behind them, which a check against "anything left" would pass.
+// The same lies followed by more bytes, which a check against "anything left" would pass.
 func TestLiesAboutCountsWithBytesLeft(t *testing.T) {
 	for _, id := range []SectionID{
 		SectionType, SectionImport, SectionFunction, SectionTable, SectionMemory, SectionGlobal,

@@ -152,7 +152,7 @@ func exportsOf(m *Module) exports {
 	return all
 }
 
-// unresolved returns why a library does not have what is imported from it, or "".
+// unresolved returns the reason why a library does not satisfy an import, or "".
 func (i Import) unresolved(library exports) string {
 	exported, found := library[i.Name]
 	switch {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestMiscompiledAreReplaced: what replaces them is valid and has none of them left, in all modules of the
-// specification, and modules that have none are left alone.
+// specification, and modules that have none are unchanged.
 func TestMiscompiledAreReplaced(t *testing.T) {
 	modules, err := filepath.Glob(filepath.Join(wazeroDir(t), "internal", "integration_test", "spectest", "v2", "testdata", "*.wasm"))
 	require.NoError(t, err)

@@ -2,20 +2,19 @@ package wasm
 
 import "slices"
 
-// fuelPass charges for instructions. It divides a body into runs. Unless it traps, a run is
-// executed completely or not at all. A run begins at the entry, the header of a loop, the start of
-// an arm of an if, after a conditional branch, or after the end of a block that is branched to. It
-// ends where the next one begins, after a call of anything but a leaf, or where control does not continue.
-// So the code after a call is charged when the callee has returned. Otherwise recursion would pay on the way
-// down for the work of the way back, and no test there would ask for the time. Each run starts with the
-// charge for all of it: one unit per instruction, plus the values that it moves, see movesPerUnit.
-// Block, loop, else, end and nop cost nothing else. So every path through a body is charged exactly
-// what it executes.
+// fuelPass charges for instructions. It divides a body into runs. Unless it traps, a run is executed completely or not
+// at all. A run begins at the entry, the header of a loop, the start of an arm of an if, after a conditional branch, or
+// after the end of a block that is branched to. It ends where the next one begins, after a call of anything but a leaf,
+// or where control does not continue. So the code after a call is charged when the callee has returned. Otherwise
+// recursion would pay on the way down for the work of the way back, and no test there would ask for the time. Each run
+// starts with the charge for all of it: one unit per instruction, plus the values that it moves, see movesPerUnit.
+// Block, loop, else, end and nop cost nothing else. So every path through a body is charged exactly for its
+// instructions.
 //
-// In a function with a local counter, runs charge that counter. Runs that contain a call hand the
-// counter over to the meter, so that the meter is complete whenever other code runs, and test the
-// meter unless the first callee starts with a test. What a function has not handed over when it
-// traps is lost. Functions without a local counter charge the meter.
+// In a function with a local counter, runs charge that counter. Runs that contain a call hand the counter over to the
+// meter, so that the meter is complete whenever other code runs, and test the meter unless the first callee starts with
+// a test. Charges that a function has not handed over when it traps are lost. Functions without a local counter charge
+// the meter.
 //
 // A run tests if too much may have been done since the last test. A long run is split. The last run of a
 // function also tests if the function may have done anything since a callee returned: a caller assumes that up
@@ -45,13 +44,13 @@ type fuelPass struct {
 	moved     int64   // values that were moved at ends and loops since the last instruction that costs something
 }
 
-// maxWork is approximately the maximum own work between two tests, or after a callee returned, in units, on
-// one path through a body without repetitions of loops. It is also that of a piece of a bulk operation, and of
-// growing memory. A function that calls none and has loops can do it twice, and in between what its local
-// counter may hold, after its last test.
+// maxWork is approximately the maximum own work between two tests, or after a callee returned, in units, on one path
+// through a body without repetitions of loops. It is also that of a piece of a bulk operation, and of growing memory. A
+// function that calls none and has loops can do it twice after its last test, and in between the work that its local
+// counter may hold.
 const maxWork = 1 << 12
 
-// fuelWay is what was done on the way to a place.
+// fuelWay bounds the work on the way to a place.
 type fuelWay struct {
 	work int64 // the maximum own work since a test, or since a callee returned
 	owes bool  // a callee may have returned since the last test
@@ -241,7 +240,7 @@ func (p *fuelPass) move(values int64) {
 	}
 }
 
-// reloads is what a call costs for the globals that are loaded after it.
+// reloads returns the cost of loading globals after a call.
 func (p *fuelPass) reloads(b *bodyRewriting) int64 {
 	return min(int64(p.functions[b.index].Globals), p.globals) / movesPerUnit
 }
@@ -282,8 +281,8 @@ func (p *fuelPass) leave(b *bodyRewriting) {
 	p.run = noRun
 }
 
-// call adds a call. A leaf does not test. Other functions that the module defines test where they
-// begin. What is called through a table or imported, perhaps from another module, may do either.
+// call adds a call. A leaf does not test. Other functions that the module defines test where they begin. A function
+// that is called through a table or imported, perhaps from another module, may do either.
 func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
 	p.cost(1 + p.passes(in)/movesPerUnit + p.reloads(b))
 	if p.run == noRun {

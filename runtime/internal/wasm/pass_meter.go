@@ -164,7 +164,7 @@ func (p *renumberPass) move(b *bodyRewriting, in *instruction, index uint32) {
 // In a function that calls nothing, place 0 leads into the loops where its time is spent. A branch from there is not
 // redirected: paths that join in a loop cost registers in each iteration, paths that join at its header do not.
 type dispatches struct {
-	calls  bool // the function calls others
+	calls  bool // the function has calls
 	open   []dispatch
 	labels []uint32 // of all open tables
 	header dispatchHeader

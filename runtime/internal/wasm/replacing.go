@@ -2,8 +2,8 @@ package wasm
 
 import "encoding/binary"
 
-// replacing replaces miscompiled instructions of a function by others that do the same. Their code loads all operands
-// before it changes a temporary value, so the register allocator loses no change.
+// replacing replaces miscompiled instructions of a function by equivalent ones. Their code loads all operands before it
+// changes a temporary value, so the register allocator loses no change.
 type replacing struct {
 	encoder // of one replacement
 	decoder decoder
@@ -53,7 +53,7 @@ func (r *replacing) function(source []byte, a *Analysis, f Function, all []misco
 	}
 }
 
-// The locals that are added, behind the function's own: two of each type.
+// The locals that are added after the function's own: two of each type.
 const (
 	firstI32 = iota
 	secondI32
@@ -67,7 +67,7 @@ func (r *replacing) addLocals(m *Module, f Function, vectors bool) {
 	r.added = uint32(len(m.Types[f.Type].Params) + f.Locals)
 	d := &r.decoder
 	groups := d.u32("the number of groups of locals")
-	behind := d.at
+	countEnd := d.at
 	d.at = f.Offset
 	d.locals(f.Locals)
 	types := []ValueType{I32, I64, V128}
@@ -79,7 +79,7 @@ func (r *replacing) addLocals(m *Module, f Function, vectors bool) {
 	for _, t := range types {
 		added.bytes = append(added.bytes, 2, byte(t))
 	}
-	r.edits = append(r.edits, edit{at: f.Offset, end: behind, with: count.bytes},
+	r.edits = append(r.edits, edit{at: f.Offset, end: countEnd, with: count.bytes},
 		edit{at: d.at, end: d.at, with: added.bytes})
 }
 

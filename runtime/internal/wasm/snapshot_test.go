@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// forking is a command that names fd_read, its function 1, in each way that there is. It is
-// imported twice.
+// forking is a command that names fd_read, its function 1, in every possible way. It is imported twice.
 func forking() []byte {
 	four := repeat(4, byte(I32))
 	return module(
@@ -194,8 +193,7 @@ func TestUnrestorable(t *testing.T) {
 	}
 }
 
-// fixtureWithData has two pages of memory, and a data segment of three bytes behind its
-// mode and offset.
+// fixtureWithData has two pages of memory, and a data segment of three bytes after its mode and offset.
 func fixtureWithData(placed []byte, instructions ...byte) []byte {
 	return module(
 		oneType,

@@ -13,9 +13,9 @@ type Features struct {
 	TailCalls bool
 }
 
-// Validate checks a module against all rules of validation (core 2.0, chapter 3) under the default
-// [Bounds] and no [Features], and returns what it found out. The module m must be the result of
-// [Inspect] for source. Errors are of type [*Error].
+// Validate checks a module against all rules of validation (core 2.0, chapter 3) under the default [Bounds] and no
+// [Features], and returns its findings. The module m must be the result of [Inspect] for source. Errors are of type
+// [*Error].
 //
 // Validate never panics and does not keep source. It takes time proportional to the length of
 // source and to Bounds.StackMoves, and allocates at most 192 times that length plus 3 MiB.

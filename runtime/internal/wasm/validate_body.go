@@ -24,7 +24,7 @@ type bodyValidation struct {
 	shifts   uint32 // by a constant that is zero modulo the width
 	// amount is the low bits of the constant that was pushed last, if no other instruction came after it; or -1.
 	amount int
-	alone  [256]ValueType // each type at its own index, so that a single type is a slice
+	single [256]ValueType // each type at its own index, so that a single type is a slice
 }
 
 // frame is an open block, an entry of the control stack.
@@ -46,8 +46,8 @@ func (f *frame) label() []ValueType {
 
 func newBodyValidation(v *validation) *bodyValidation {
 	b := &bodyValidation{v: v}
-	for t := range b.alone {
-		b.alone[t] = ValueType(t)
+	for t := range b.single {
+		b.single[t] = ValueType(t)
 	}
 	return b
 }
@@ -126,7 +126,7 @@ func (b *bodyValidation) complexity(locals int) {
 }
 
 // compiledCalls returns how many calls the function has at most when the meter's are added: one before each loop, and a
-// test at the entry, at the end, after each call, at the beginning of a loop, of the arms of an if and behind it, after
+// test at the entry, at the end, after each call, at the beginning of a loop, of the arms of an if and after it, after
 // the end of a block and a br_if, and in a long row of instructions.
 func (b *bodyValidation) compiledCalls() int64 {
 	return 2 + 2*b.calls + 3*int64(b.found.Blocks) + 2*int64(b.found.Branches) +
@@ -336,7 +336,7 @@ func (b *bodyValidation) block(in *instruction) {
 }
 
 // only returns a list of one type. Later calls do not change it.
-func (b *bodyValidation) only(t ValueType) []ValueType { return b.alone[t : uint(t)+1] }
+func (b *bodyValidation) only(t ValueType) []ValueType { return b.single[t : uint(t)+1] }
 
 // bound fails if a function has more of something than allowed.
 func (b *bodyValidation) bound(what string, n uint32, limit int) {

@@ -16,7 +16,7 @@ type body struct {
 	settled bool  // the local counter was handed over at the end
 
 	live    bool  // this place is reachable
-	balance int64 // what was charged on the path here, minus what was executed
+	balance int64 // the charges on the path here, minus the cost of the executed instructions
 	state         // the state at this place
 	arm     bool  // only charges and marks are between here and the preceding if
 	parted  bool  // an arm of an if starts here, where the charge for the other arm is refunded
@@ -24,7 +24,7 @@ type body struct {
 	found   bounds   // of the function
 	loops   int      // how many loops began before this place
 	headers []header // of each loop
-	grown   bool     // one of them is higher than what was assumed at the loop's header
+	grown   bool     // one of them is higher than the walk assumed at the loop's header
 	err     *Error
 }
 
@@ -44,17 +44,17 @@ type frame struct {
 	before  state // at the beginning of an if, and so of its else arm
 }
 
-// state is what is known about a place.
+// state holds the known bounds at a place.
 type state struct {
 	empty bool  // the local counter is known to be 0
 	own   int64 // minimum in the local counter; without one, minimum charged since a test
-	work        // what may have been executed since a test
+	work        // that may have been executed since a test
 }
 
-// header is what is known of the paths that return to a loop.
+// header holds the bounds of the paths that return to a loop.
 type header struct {
 	again   int64 // the maximum of state.tested there
-	balance int64 // what is charged ahead there
+	balance int64 // the charge ahead there
 }
 
 // walk follows all paths through the body. It assumes of each loop that the paths back to its header
@@ -167,10 +167,9 @@ func (b *body) step() {
 	}
 }
 
-// spend deducts a cost from the balance. Every instruction of the original costs 1, except block,
-// loop, else and end. Added nops stand for work of the original and cost 1: for an instruction that
-// a redirected branch skips or, in an arm of an if, for the branch after it. A branch in such an
-// arm is free, because it may be the rest of a rewritten br_if.
+// spend deducts a cost from the balance. Every instruction of the original costs 1, except block, loop, else and end.
+// Added nops represent work of the original and cost 1: for an instruction that a redirected branch skips or, in an arm
+// of an if, for the branch after it. A branch in such an arm is free, because it may be the rest of a rewritten br_if.
 func (b *body) spend(cost int64) {
 	b.moved = 0
 	if b.balance -= cost; b.balance < 0 {
@@ -197,7 +196,7 @@ func (b *body) returns() {
 	b.found.last = max(b.found.last, happens(b.tested))
 }
 
-// charge adds to the balance what is executed next, or refunds what is not executed.
+// charge adds the cost of the next instructions to the balance, or refunds the cost of those that are not executed.
 func (b *body) charge(units int64) {
 	if !b.parted {
 		b.even()
@@ -393,7 +392,7 @@ func (b *body) end(t token) {
 	}
 }
 
-// reach joins the current path with others that reach the end of a block.
+// reach joins the current path with the other paths to the end of a block.
 func (b *body) reach(f *frame) {
 	if f.reached {
 		f.there = state{f.there.empty && b.empty, min(f.there.own, b.own), f.there.work.join(b.work)}
@@ -440,7 +439,7 @@ func (b *body) branch(label int64) {
 // more may have been executed since a test.
 func (b *body) again(loop frame) {
 	if loop.balance != b.balance {
-		b.fail("what is charged for a loop differs between two ways to its header")
+		b.fail("the charge for a loop differs between two paths to its header")
 	}
 	if b.tested > loop.work {
 		again := &b.headers[loop.loop].again
@@ -448,8 +447,8 @@ func (b *body) again(loop frame) {
 	}
 }
 
-// back follows a branch to a loop: to the inner one if the counter is below a bound, which must not be
-// higher than what is known of the counter behind the header.
+// back follows a branch to a loop: to the inner one if the counter is below a bound, which must not be higher than the
+// known bound of the counter after the header.
 func (b *body) back(inner, outer, bound int64) {
 	n := int64(len(b.frames)) - 1 - outer
 	if inner != outer-1 || n < 0 || n+1 >= int64(len(b.frames)) || b.frames[n].op != opLoop || b.frames[n].inner ||

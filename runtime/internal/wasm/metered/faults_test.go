@@ -27,9 +27,9 @@ type fault struct {
 // edit is an [overlay.Edit], without names, as there are many.
 type edit struct{ File, Old, New string }
 
-// together are mistakes that other tests make as well. Hole is how loops once got away: what
-// stands in front of a loop was charged again on each way back, the handing over for a call
-// among it, and nothing was tested there. Unverified leaves the verifier out.
+// together are mistakes that other tests make as well. Hole is the mistake by which loops once escaped: the code before
+// a loop was charged again on each way back, including the handing over for a call, and nothing was tested there.
+// Unverified leaves the verifier out.
 type together struct{ Hole, Unverified []edit }
 
 func readTogether(t *testing.T) (f together) {
@@ -174,7 +174,7 @@ func overlaid(t *testing.T, edits []edit) string {
 	return path
 }
 
-// testWith runs tests with edits of the product. Its error is what they printed.
+// testWith runs tests with edits of the product. Its error is their output.
 func testWith(t *testing.T, edits []edit, arguments ...string) error {
 	path := overlaid(t, edits)
 	command := exec.CommandContext(t.Context(), "go", append([]string{"test", "-overlay", path, "-count=1", "-vet=off", "-ldflags=-s"}, arguments...)...)

@@ -11,9 +11,9 @@ const loopValues = 16
 // joinValues is the number of registers that a compiler may load or exchange where paths join.
 const joinValues = 32
 
-// move spends what it costs to move values where nothing else is executed: where a path reaches a join of paths
-// from the code before it, and at the beginning of a loop. A path can come to many of them one after the other,
-// so their values are added up until the next instruction that costs something, in the order of the code.
+// move spends the cost of moving values where nothing else is executed: where a path reaches a join of paths from the
+// code before it, and at the beginning of a loop. A path can come to many of them one after the other, so their values
+// are added up until the next instruction that costs something, in the order of the code.
 func (b *body) move(values int64) {
 	values += b.moved
 	b.spend(values / movesPerUnit)

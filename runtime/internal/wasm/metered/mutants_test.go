@@ -151,7 +151,7 @@ func mutate(r *rand.Rand, source []byte) []byte {
 		}
 		bodies = append(binary.AppendUvarint(bodies, uint64(len(body))), body...)
 	}
-	// replace the code section, which is followed by nothing or by what is kept
+	// replace the code section; the sections after it, if any, are kept
 	rd := reader{source: source, at: 8}
 	var out []byte
 	out = append(out, source[:8]...)

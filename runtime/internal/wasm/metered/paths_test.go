@@ -123,7 +123,7 @@ func (w *walker) run(index, limit int) bool {
 	enter(index)
 	bias := w.IntN(4)
 	pin := map[*token]int{}
-	draw := func(t *token, n int) int { // sites mostly do what they did before
+	draw := func(t *token, n int) int { // sites mostly repeat their last choice
 		if v, ok := pin[t]; ok && v < n && w.IntN([]int{2, 8, 64, 1024}[bias]) != 0 {
 			return v
 		}
@@ -176,7 +176,7 @@ func (w *walker) run(index, limit int) bool {
 			} else if _, ok := take(descend); ok {
 			} else if _, ok := take(ascend); ok {
 			} else {
-				w.failure = fmt.Sprintf("what is this: token %d at %#x of %d, counter %d: %v", a.at, t.at, len(f.tokens), f.counter, f.tokens)
+				w.failure = fmt.Sprintf("unexpected code: token %d at %#x of %d, counter %d: %v", a.at, t.at, len(f.tokens), f.counter, f.tokens)
 			}
 			continue
 		}
