@@ -85,7 +85,7 @@ func (m *Module) assembleDependencies(
 func (m *Module) assembleOne(
 	ctx context.Context, limit uint64, others []*instance,
 ) (_ *instance, refused int64, err error) {
-	if err := ended(ctx, "instantiate"); err != nil { // a module may take tens of milliseconds
+	if err := contextError(ctx, "instantiate"); err != nil { // a module may take tens of milliseconds
 		return nil, 0, err
 	}
 	memory := &linearMemory{limit: min(limit, maxMemory), most: m.mostMemory(), siblings: memoriesOf(others, nil)}
@@ -165,7 +165,7 @@ func (m *Module) enterAssembly(ctx context.Context) (leave func(), err error) {
 	case m.engine.assembling <- struct{}{}:
 		return func() { <-m.engine.assembling }, nil
 	case <-ctx.Done():
-		return nil, ended(ctx, "instantiate")
+		return nil, contextError(ctx, "instantiate")
 	}
 }
 
@@ -196,12 +196,12 @@ func (m *Module) imprint(ctx context.Context, i *instance) (err error) {
 	case m.imaging <- struct{}{}:
 		defer func() { <-m.imaging }()
 	case <-ctx.Done(): // while another call makes the image
-		return ended(ctx, "instantiate")
+		return contextError(ctx, "instantiate")
 	}
 	defer func() {
 		switch {
 		case err != nil && ctx.Err() != nil:
-			err = ended(ctx, "instantiate")
+			err = contextError(ctx, "instantiate")
 		case errors.Is(err, errScattered):
 			err = &Error{Op: "instantiate", Kind: ErrModule, Reason: err.Error()}
 		case err != nil:

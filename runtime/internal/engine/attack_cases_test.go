@@ -79,8 +79,8 @@ func wayBackAttacks() []attack {
 	}
 }
 
-// linkWords stores to each of so many words the address of another, so that each leads to all others.
-// It counts in local 0.
+// linkWords stores to each of so many words the address of another, so that each leads to all of them. It counts in
+// local 0.
 func linkWords(words uint32) []byte {
 	index := []byte{0x20, 0}
 	next := slices.Concat(index, number(1664525), []byte{0x6c}, number(1013904223), []byte{0x6a}, number(words-1), []byte{0x71}, number(2), []byte{0x74})
@@ -123,7 +123,7 @@ func bulkAttacks() []attack {
 }
 
 func streamAttacks() []attack {
-	// Writes of 1 MiB, whose vector stands at 0.
+	// Writes of 1 MiB, whose vector is at address 0.
 	flood := func(fd, mebibytes uint32) guest {
 		return guest{imports: []string{"fd_write"}, memory: pages(17), locals: oneLocal, body: slices.Concat(
 			store(0, 16), store(4, mebibyte), times(mebibytes, invoke(0, fd, 0, 1, 8)))}

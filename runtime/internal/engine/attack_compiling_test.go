@@ -30,7 +30,7 @@ type bareModule struct {
 	types, globals, exports int
 	changing                bool     // the globals can change
 	bodies                  [][]byte // of the first functions; the first exported one is "run"
-	functions               int      // empty ones behind those
+	functions               int      // empty ones after those
 }
 
 func (m bareModule) bytes() []byte {
@@ -301,8 +301,8 @@ func TestCodeCounts(t *testing.T) {
 	}
 }
 
-// TestAttackManyCompilations: only so many compilations run at a time, of modules that take much memory. Others wait,
-// and end with the engine.
+// TestAttackManyCompilations: only so many compilations run at a time, of modules that take much memory. Further ones
+// wait, and end with the engine.
 func TestAttackManyCompilations(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	for range cap(e.compiling) {
@@ -388,8 +388,8 @@ func TestAttackRewritesAtOnce(t *testing.T) {
 }
 
 // TestAttackNativeCode: a module is refused when its native code is longer than a call can reach, also if it is
-// trusted, whether it was compiled in this process, in a child process or before. wazero would write the end of the
-// distance only, and run what stands there. The control has as much as is allowed.
+// trusted, whether it was compiled in this process, in a child process or before. wazero would write only the low bits
+// of the distance, and run the code to which they lead. The control has the maximum size.
 func TestAttackNativeCode(t *testing.T) {
 	source := program{memory: -1, body: bytes.Repeat([]byte{0x41, 1, 0x1a}, 1000)}.bytes()
 	for name, options := range map[string]Options{

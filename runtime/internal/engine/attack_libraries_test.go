@@ -29,8 +29,8 @@ func compileLinked(t *testing.T, e *Engine, source Source) *Module {
 }
 
 // TestAttackStacksOfStartFunctions: a start function that recurses deeply, of a module or of a library, leaves no large
-// stack, neither to the rest of its run, which has a stack of its own, nor to an idle instance. The control is one that
-// does not.
+// stack, neither to the rest of its run, which has its own stack, nor to an idle instance. The control is one that does
+// not.
 func TestAttackStacksOfStartFunctions(t *testing.T) {
 	for _, calls := range []int{10, 30_000} {
 		start := recursing(calls)

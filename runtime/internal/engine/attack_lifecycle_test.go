@@ -231,7 +231,7 @@ func TestAttackTimeoutsLeaveNoGoroutine(t *testing.T) {
 			return // the control takes seconds of each processor
 		}
 		e := perform(t.Context(), t.TempDir(), t.Name(), 5*time.Second)
-		for range 2 { // the control now and then stands still itself
+		for range 2 { // the control itself hangs now and then
 			if !e.reported {
 				e = perform(t.Context(), t.TempDir(), t.Name(), 5*time.Second)
 			}

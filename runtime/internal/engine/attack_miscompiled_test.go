@@ -54,7 +54,7 @@ func computed(t *testing.T, source []byte) (here, plainly []byte) {
 	return here, plainly
 }
 
-// miscompiledModule has functions without results behind test.host, of types behind () -> (). The last is run.
+// miscompiledModule has functions without results after test.host, of types after () -> (). The last is run.
 func miscompiledModule(types [][]byte, typed []byte, bodies ...[]byte) []byte {
 	types = append([][]byte{typeOf(nil, nil)}, types...)
 	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, join(leb(len(types)), join(types...))...),
@@ -251,9 +251,9 @@ func TestProcessorsWithoutCounts(t *testing.T) {
 	}
 }
 
-// TestAttackWideResults: a guest gets 32 bits where a host function returns a number of 32 bits, whatever stands beside
-// them. Plain wazero (v1.12.0, amd64) may use all 64 as part of an address that was checked without the upper half;
-// that ends the process, so there is no control but the numbers.
+// TestAttackWideResults: a guest gets 32 bits where a host function returns a number of 32 bits, whatever the upper
+// half holds. Plain wazero (v1.12.0, amd64) may use all 64 as part of an address that was checked without the upper
+// half; that ends the process, so there is no control but the numbers.
 func TestAttackWideResults(t *testing.T) {
 	stack := []uint64{math.MaxUint64, math.MaxUint64}
 	narrow(stack, []hostfuncs.ValueType{hostfuncs.I64, hostfuncs.I32})
@@ -261,7 +261,7 @@ func TestAttackWideResults(t *testing.T) {
 
 	const secondLoad, at = 2 << 10, resultsAt + 8
 	body := function([]byte{1, 1, typeI32}, []byte{0x10, 1, 0x22, 0, 0x28, 2, 0, 0x1a}, // loads from where the result says
-		[]byte{0x23, 0, 0x04, 0x40, 0x41, 5, 0x24, 0, 0x05, 0x41, 6, 0x24, 0, 0x0b}, // and again behind a join
+		[]byte{0x23, 0, 0x04, 0x40, 0x41, 5, 0x24, 0, 0x05, 0x41, 6, 0x24, 0, 0x0b}, // and again after a join
 		[]byte{0x41}, signed(at), []byte{0x20, 0, 0x28, 2, 0, 0x36, 2, 0, 0x10, 0})
 	source := join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, join([]byte{2}, typeOf(nil, nil), typeOf(nil, []byte{typeI32}))...),
 		section(2, join([]byte{2}, name("test"), name("host"), []byte{0, 0}, name("wide"), name("host"), []byte{0, 1})...), section(3, 1, 0),

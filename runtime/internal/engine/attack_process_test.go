@@ -193,8 +193,8 @@ func (l *listener) Write(p []byte) (int, error) {
 // subtest returns a subtest's name as the testing package spells it.
 func subtest(name string) string { return strings.ReplaceAll(name, " ", "_") }
 
-// guest is a hostile WASI command, assembled by hand. Function 0 and up are its imports,
-// then comes _start, then the others; all but the imports take and return nothing.
+// guest is a hostile WASI command, assembled by hand. Function 0 and up are its imports, then comes _start, then the
+// functions in others; all but the imports take and return nothing.
 type guest struct {
 	imports    []string // of WASI
 	memory     []byte   // its limits (§5.3.4); nil for no memory

@@ -81,7 +81,7 @@ func withData(module, data []byte) []byte {
 }
 
 // pressed is a function in which an operation runs in a loop through which many vectors, its operands among them, pass
-// in registers, and are used afterwards. Of the vectors, some stand before the operands.
+// in registers, and are used afterwards. Some of the vectors come before the operands.
 func pressed(o replacedOperation, order []int, before, vectors, at int) []byte {
 	var types []byte
 	operands := make([]int, len(order))
@@ -114,8 +114,8 @@ func pressed(o replacedOperation, order []int, before, vectors, at int) []byte {
 	return function(join(leb(len(types)+2), groups), code)
 }
 
-// pressedNumber is a function in which an operation on a whole number runs while many others are in registers. Its
-// operand is passed to another function afterwards.
+// pressedNumber is a function in which an operation on a whole number runs while many other numbers are in registers.
+// Its operand is passed to another function afterwards.
 func pressedNumber(o replacedOperation, numbers, differences, at int, sink int) []byte {
 	var code []byte
 	local := func(n int) []byte { return join([]byte{0x20}, leb(n)) }

@@ -151,7 +151,7 @@ func BenchmarkProgram(b *testing.B) {
 	}
 }
 
-// resumable starts a tool, in an engine of its own.
+// resumable starts a tool in a new engine.
 func resumable(b *testing.B, source []byte, metered bool) *Program {
 	e := newEngine(b, Options{Functions: wasi.Functions()}, nil)
 	description := inspect(b, source)
@@ -239,11 +239,11 @@ func median(times []time.Duration) float64 {
 	return math.Round(float64(times[len(times)/2].Nanoseconds())/10) / 100
 }
 
-// BenchmarkMetering shows what metering costs: the kernels in C, Rust and Go, on plain
-// wazero, metered with a counter of their own, metered with another module's counter as libraries
-// are, and, at one place in memory, with wazero's own way to stop a guest. Each run is at the next of nine places, all on
-// one processor. It reports how many times as long as on plain wazero each takes, by the median at each place. "all" sums up
-// the kernels that metering was tuned on, "untuned" those that it was not, and "recursive" those that recurse.
+// BenchmarkMetering shows what metering costs: the kernels in C, Rust and Go, on plain wazero, metered with their own
+// counter, metered with another module's counter as libraries are, and, at one place in memory, with wazero's own way
+// to stop a guest. Each run is at the next of nine places, all on one processor. It reports how many times as long as
+// on plain wazero each takes, by the median at each place. "all" sums up the kernels that metering was tuned on,
+// "untuned" those that it was not, and "recursive" those that recurse.
 //
 //	go test -bench Metering -benchtime 81x -run '^$' -timeout 1h ./runtime/internal/engine
 func BenchmarkMetering(b *testing.B) {

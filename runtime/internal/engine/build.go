@@ -190,10 +190,10 @@ func (e *Engine) loadFilled(ctx context.Context, entry string) (buildResult, boo
 	return buildResult{}, false
 }
 
-// validated rewrites a module that is within the bounds on what makes compilation slow. A child process can be killed.
-// In this process, where a compilation can be stopped only between two functions, each function is bounded, unless the
-// module is trusted. Functions are taken for at least the given frames.
-func (e *Engine) validated(
+// rewriteBounded rewrites a module, or refuses one that exceeds the bounds on the cost of compilation. A child process
+// can be killed. In this process, where a compilation can be stopped only between two functions, each function is
+// bounded, unless the module is trusted. Functions are assumed to take at least the given frames.
+func (e *Engine) rewriteBounded(
 	ctx context.Context, source []byte, description *wasm.Module, in role, frames []int64,
 ) (rewritten, error) {
 	bounds, here := wasm.Bounds{}, e.compiler.Executable == ""
@@ -245,7 +245,7 @@ func (e *Engine) compileAnew(
 		ctx, cancel = e.compiler.complete().until(ctx)
 		defer cancel()
 	}
-	r, err := e.validated(ctx, source, description, in, nil)
+	r, err := e.rewriteBounded(ctx, source, description, in, nil)
 	if err != nil {
 		return buildResult{}, err
 	}
@@ -258,7 +258,7 @@ func (e *Engine) compileAnew(
 	if !ok {
 		return compiled, err
 	}
-	if r, err = e.validated(ctx, source, description, in, large.frames); err != nil {
+	if r, err = e.rewriteBounded(ctx, source, description, in, large.frames); err != nil {
 		return buildResult{}, err
 	}
 	return compile(ctx, wanted, r, in)
@@ -360,7 +360,7 @@ func (e *Engine) checkCode(ctx context.Context, r rewritten, code wazero.Compile
 	if err == nil && goruntime.GOARCH == "amd64" {
 		var taken []int64
 		if taken, err = framesOf(text, offsets); err == nil {
-			if large := r.exceeded(taken); large != nil {
+			if large := r.checkFrames(taken); large != nil {
 				err = large
 			}
 		}

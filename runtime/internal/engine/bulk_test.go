@@ -116,7 +116,7 @@ func TestBulkOperationsBehaveTheSame(t *testing.T) {
 	}
 }
 
-// bulkWorld is an instance of a module, as it is or rewritten.
+// bulkWorld is an instance of a module, original or rewritten.
 type bulkWorld struct {
 	ctx      context.Context
 	instance api.Module

@@ -29,8 +29,8 @@ type Compiler struct {
 	// Memory and CPU are those of a child process only, and not limited on Windows; Memory not in race builds either.
 	Memory int64         // address space in bytes; default 4 GiB
 	CPU    time.Duration // in whole seconds; default 60 s
-	// Wall is also the limit in this process, where the functions that are being compiled, two at a time, are
-	// finished first. The default is 120 s: busy machines must compile what others do.
+	// Wall is also the limit in this process, where the functions that are being compiled, two at a time, are finished
+	// first. The default is 120 s: busy machines must be able to compile the same modules as idle ones.
 	Wall time.Duration
 }
 

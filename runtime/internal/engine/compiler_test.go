@@ -42,7 +42,7 @@ var slow = ifs(11_900, 14)
 // interrupt it. The controls are the child, and as much of the same in several functions.
 func TestAttackFunctionsInThisProcess(t *testing.T) {
 	e, parent := newEngine(t, Options{}, noHost), newEngine(t, Options{Compiler: child(t)}, noHost)
-	calls := func(count int) program { // of an import, in a function with a loop: each is tested behind
+	calls := func(count int) program { // of an import, in a function with a loop: with a test after each
 		return program{importing: true, memory: -1, body: join([]byte{0x03, 0x40, 0x0b}, bytes.Repeat(callImport, count))}
 	}
 	for name, test := range map[string]struct{ small, large program }{
@@ -182,8 +182,8 @@ func TestSelfTestNotices(t *testing.T) {
 	}
 }
 
-// TestUnreliableEnginesUseInstancesOnce: where the self-test fails, each run has an instance
-// of its own, programs are started anew, and the log says why.
+// TestUnreliableEnginesUseInstancesOnce: where the self-test fails, each run has its own instance, programs are started
+// anew, and the log says why.
 func TestUnreliableEnginesUseInstancesOnce(t *testing.T) {
 	var log strings.Builder
 	e, err := open(t.Context(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -242,7 +242,7 @@ func TestOnlyTrustedModulesMayBeComplex(t *testing.T) {
 	require.ErrorIs(t, err, wasm.ErrLimit, "an entry that was compiled as trusted changes nothing")
 }
 
-// TestTrustedModulesAreStillContained: trust is about compiling alone.
+// TestTrustedModulesAreStillContained: trust applies only to compilation.
 func TestTrustedModulesAreStillContained(t *testing.T) {
 	invalid, spinning := program{body: []byte{0x6a}, memory: -1}.bytes(), program{body: forever, memory: -1}.bytes()
 	e := newEngine(t, Options{Trusted: []Digest{DigestOf(invalid), DigestOf(spinning)}}, nil)

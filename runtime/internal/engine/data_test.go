@@ -198,8 +198,8 @@ func TestWritingDataEnds(t *testing.T) {
 	}
 }
 
-// TestAttackCallsThatWaitForAnImage: a call whose deadline is over does not wait until others have made the image of
-// its module, or tried to. The control waits for it.
+// TestAttackCallsThatWaitForAnImage: a call whose deadline is over does not wait until other calls have made the image
+// of its module, or tried to. The control waits for it.
 func TestAttackCallsThatWaitForAnImage(t *testing.T) {
 	module := compile(t, newEngine(t, Options{}, nil), program{body: nothing, memory: 1, data: []wasm.Segment{{Offset: 8, Bytes: []byte{7}}}})
 	module.imaging <- struct{}{}

@@ -220,8 +220,8 @@ func deepest(t *testing.T, module *Module) uint32 {
 	return low
 }
 
-// TestDepthIsExact: there is one depth that a guest gets to and no further, whatever ran
-// before and beside it, and the host's stack is bounded there.
+// TestDepthIsExact: a guest reaches exactly one maximum depth, whatever runs before and concurrently, and the host's
+// stack is bounded there.
 func TestDepthIsExact(t *testing.T) {
 	for _, d := range testsize.Sample(descents(), 4) {
 		t.Run(d.name, func(t *testing.T) {

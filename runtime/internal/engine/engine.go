@@ -216,9 +216,9 @@ func kernelMemory(run *runContext, _ api.Module) hostfuncs.Memory {
 	return kernelView{run.instance.kernel}
 }
 
-// Compile returns the module for source, compiling it unless this engine or its cache directory
-// already has it. Concurrent callers share one compilation. A caller whose context ends stops
-// waiting, and the compilation continues for the others.
+// Compile returns the module for source, compiling it unless this engine or its cache directory already has it.
+// Concurrent callers share one compilation. A caller whose context ends stops waiting, and the compilation continues
+// for the rest.
 //
 // The caller must not modify source afterwards.
 func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
@@ -268,7 +268,7 @@ func (e *Engine) Begin(source Source, accept func(*wasm.Linked) error) (*Compila
 }
 
 // Wait returns the module once it is compiled. If accept returns an error for its description, Wait returns that error:
-// another caller may have begun the compilation. If the context ends, the compilation continues for others.
+// another caller may have begun the compilation. If the context ends, the compilation continues for other callers.
 func (c *Compilation) Wait(ctx context.Context, accept func(*wasm.Linked) error) (*Module, error) {
 	select {
 	case <-c.done:

@@ -33,7 +33,7 @@ func (m *linearMemory) mappings() int64 {
 	if m.image == nil {
 		return 1
 	}
-	return m.image.placed()
+	return m.image.mappings()
 }
 
 // held returns the number of private bytes that an idle instance and its dependencies hold, or false if that is not

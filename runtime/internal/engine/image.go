@@ -93,7 +93,7 @@ func writeData(ctx context.Context, memory, packed []byte) ([]pageSpan, error) {
 			spans = extend(spans, pagesOf(int(from-length), int(from)))
 		}
 	}
-	return merged(spans), nil
+	return mergeSpans(spans), nil
 }
 
 // pageSpan is a run of pages, as offsets.
@@ -128,8 +128,8 @@ func extend(spans []pageSpan, next pageSpan) []pageSpan {
 	return append(spans, next)
 }
 
-// merged returns the same pages, each once, in ascending order.
-func merged(spans []pageSpan) []pageSpan {
+// mergeSpans returns the same pages, each once, in ascending order.
+func mergeSpans(spans []pageSpan) []pageSpan {
 	slices.SortFunc(spans, func(a, b pageSpan) int { return cmp.Compare(a.from, b.from) })
 	ordered := spans[:0]
 	for _, span := range spans {

@@ -175,4 +175,4 @@ func (i *image) mapOnto(reserved []byte, earlier *image) (private int64, err err
 }
 
 // placed returns how many mappings a memory with the image has, or the image itself.
-func (i *image) placed() int64 { return 2*int64(len(i.file.spans)) + 1 }
+func (i *image) mappings() int64 { return 2*int64(len(i.file.spans)) + 1 }

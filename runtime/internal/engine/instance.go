@@ -137,11 +137,11 @@ func (i *instance) enter(ctx context.Context) error {
 // of its run. The run's function has another stack, and so does the start function of each library.
 const mostStartStack = 64 << 10
 
-// entered keeps runs from calling the start functions again.
-func (i *instance) entered() {
+// skipStart keeps runs from calling the start functions again.
+func (i *instance) skipStart() {
 	i.start = exported{}
 	for _, d := range i.dependencies {
-		d.entered()
+		d.skipStart()
 	}
 }
 
@@ -165,15 +165,15 @@ func (i *instance) call(ctx context.Context, name string, result *uint64) error 
 // invoke calls a function of the guest, unless the context has ended. A run calls several, one after the other, and
 // each may end before its first look at the time, and have a stack that grows for milliseconds.
 func invoke(ctx context.Context, op string, function api.Function, stack []uint64) error {
-	if err := ended(ctx, op); err != nil {
+	if err := contextError(ctx, op); err != nil {
 		return err
 	}
-	return classify(ctx, op, contained(ctx, function, stack))
+	return classify(ctx, op, callGuest(ctx, function, stack))
 }
 
-// contained calls a function with as many parameters and results as the stack has room for. wazero recovers panics in
+// callGuest calls a function with as many parameters and results as the stack has room for. wazero recovers panics in
 // guests and host functions. A panic in wazero itself must not end the process either.
-func contained(ctx context.Context, function api.Function, stack []uint64) (err error) {
+func callGuest(ctx context.Context, function api.Function, stack []uint64) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &hostError{&PanicError{Function: "wazero", Value: value, Stack: debug.Stack()}}
@@ -183,7 +183,7 @@ func contained(ctx context.Context, function api.Function, stack []uint64) (err 
 }
 
 // onThread reports whether the run is locked to its thread.
-func (i *instance) onThread() bool { return i.memory.written.faults.locks() }
+func (i *instance) onThread() bool { return i.memory.written.faults.locksThread() }
 
 // explain adds to a trap what the rewritten module knows about it.
 func (i *instance) explain(err error) error {

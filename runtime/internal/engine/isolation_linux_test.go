@@ -51,9 +51,8 @@ func TestPagesBeyondSmallerRunsAreReset(t *testing.T) {
 	}
 }
 
-// TestPagesAreNotCollapsed: where the system makes one large page of small ones, as it does by
-// itself in time, a memory has pages that nothing wrote. No memory of a guest has such pages. The
-// control collapses others.
+// TestPagesAreNotCollapsed: where the system makes one large page of small ones, as it does by itself in time, a memory
+// has pages that nothing wrote. No memory of a guest has such pages. The control collapses other pages.
 func TestPagesAreNotCollapsed(t *testing.T) {
 	const large = 2 * mebibyte
 	collapse := func(memory []byte) (err error) {

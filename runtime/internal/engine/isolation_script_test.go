@@ -215,7 +215,7 @@ func (m maker) probe(pages int) script {
 	return s
 }
 
-// address is mostly in the memory that there is at first.
+// address is mostly in the initial memory.
 func (m maker) address(size uint32) uint32 {
 	if m.IntN(60) == 0 {
 		return m.Uint32()
@@ -302,9 +302,9 @@ func (m maker) stopped() []operation {
 	return ends[m.IntN(len(ends))]
 }
 
-// scripted is a WASI command that does what its standard input says, one operation after the
-// other until it ends. Before it first reads it writes, grows its memory, sets its globals and
-// calls itself a few levels deep, so that a start leaves something behind everywhere.
+// scripted is a WASI command that performs the operations in its standard input, one after the other until the input
+// ends. Before it first reads it writes, grows its memory, sets its globals and calls itself a few levels deep, so that
+// a start leaves traces everywhere.
 type scripted struct {
 	maximum int  // pages that its memory declares; 0: none
 	reactor bool // it is a WASI reactor instead: _initialize does what comes before the first read, and run the rest

@@ -53,7 +53,7 @@ func (v variant) subject(t *testing.T, idleBytes int64) *subject {
 	module, err := e.Compile(t.Context(), v.guest.bytes())
 	require.NoError(t, err)
 	require.Empty(t, module.rewritten.unrestorable)
-	e.alone()
+	e.occupyStarts()
 	if v.resumed {
 		return resumedSubject(t, module)
 	}

@@ -45,7 +45,7 @@ func assignedBehind(n, branches int) []byte {
 	return localsAround(n, []byte{0x02, 0x40}, repeat(branches, get(0), []byte{0x0d, 0}), each(n, func(i int) []byte { return join(number(i), loadNumber, set(i)) }), end)
 }
 
-// manyAddresses loads from many addresses, and has many ifs behind that.
+// manyAddresses loads from many addresses, followed by many ifs.
 func manyAddresses(n, ifs int) []byte {
 	return shape{functions: []shapedFunction{{more: 1, body: join(
 		each(n, func(i int) []byte { return join(get(0), number(i), add, loadNumber, drop) }), repeat(ifs, get(0), []byte{0x04, 0x40, 0x05, 0x0b}))}}}.bytes()

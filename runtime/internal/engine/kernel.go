@@ -75,7 +75,7 @@ func (v kernelView) Call(ctx context.Context, name string, parameters ...uint64)
 	run := runOf(ctx)
 	run.inKernel++
 	defer func() { run.inKernel-- }()
-	if err := classify(ctx, "run", contained(ctx, function, stack)); err != nil {
+	if err := classify(ctx, "run", callGuest(ctx, function, stack)); err != nil {
 		return 0, err
 	}
 	if len(function.Definition().ResultTypes()) == 0 {

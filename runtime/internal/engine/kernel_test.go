@@ -60,7 +60,7 @@ var (
 
 func call(function byte) []byte { return []byte{0x10, function} }
 
-// withTestKernel returns a guest that has testKernel beside it, as its kernel or as a library.
+// withTestKernel returns a guest that is linked with testKernel, as its kernel or as a library.
 func withTestKernel(t *testing.T, asLibrary bool, initialize, run []byte) *Module {
 	t.Helper()
 	options, source := Options{}, Source{Module: kernelGuest(initialize, run)}

@@ -15,8 +15,8 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// TestKillsLeaveNothing: a thousand guests that had to be stopped and a thousand that
-// trapped leave no goroutine, descriptor or mapping behind.
+// TestKillsLeaveNothing: a thousand guests that had to be stopped and a thousand that trapped leak no goroutine,
+// descriptor or mapping.
 func TestKillsLeaveNothing(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	spinning := compile(t, e, program{body: forever, memory: 16})

@@ -104,7 +104,7 @@ type Usage struct {
 	Charged int64
 }
 
-// within moves the fuel above a limit to Uncounted, and reports whether there was none. A limit of 0 is no limit.
+// within moves the fuel above a limit to Uncounted, and reports whether there was none. Limit 0 means no limit.
 func (u *Usage) within(limit int64) bool {
 	left := max(0, limit-u.Charged)
 	if limit == 0 || u.Fuel <= left {

@@ -49,8 +49,8 @@ func credulous([]byte, *wasm.Module) error { return nil }
 // findings count the outcomes of mutants.
 type findings struct {
 	mutants, unreadable, accepted, refused int
-	looser                                 int            // accepted by us alone, for limits of wazero's
-	stricter                               map[string]int // refused by us alone, by reason
+	looser                                 int            // accepted only by us, for limits of wazero
+	stricter                               map[string]int // refused only by us, by reason
 	changed                                map[string]int // accepted, by mutation
 	violations                             []string
 }
@@ -185,7 +185,7 @@ func reasonOfRefusal(err error) string {
 func stricterReasons() []string {
 	return []string{
 		wasm.ErrLimit.Error(), wasm.ErrUnsupported.Error(), wasm.ErrUninstantiable.Error(),
-		"there is no instruction 0xfd _",                                      // wazero looks at the first byte of the number alone
+		"there is no instruction 0xfd _",                                      // wazero looks only at the first byte of the number
 		"not a LEB128 integer of _ bits in an instruction",                    // or at those bits of the last that it needs
 		"a constant expression refers to global _, which can change",          // it does not look
 		"select takes _, _ is on the stack", "end takes _, _ is on the stack", // at the type that select names
@@ -266,7 +266,7 @@ func TestMutantsAreJudgedAsByWazero(t *testing.T) {
 	f := judged(t, all, mutants, ours)
 	t.Logf("%d mutants of %d modules: %d unreadable, %d refused, %d accepted", f.mutants, len(all), f.unreadable, f.refused, f.accepted)
 	t.Logf("accepted: %v", f.changed)
-	t.Logf("refused by us alone: %v; accepted by us alone: %d", f.stricter, f.looser)
+	t.Logf("refused only by us: %v; accepted only by us: %d", f.stricter, f.looser)
 	assert.Greater(t, f.accepted, 4000, "enough mutants are valid")
 	assert.Greater(t, f.refused, 4000)
 	assert.Subset(t, stricterReasons(), slices.Collect(maps.Keys(f.stricter)))

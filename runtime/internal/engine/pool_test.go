@@ -52,7 +52,7 @@ func TestPoolServesRunsAlone(t *testing.T) {
 	require.NoError(t, err)
 	defer i.close(t.Context())
 	require.NoError(t, i.begin(new(meter).with(t.Context()), Run{Function: "run"}))
-	require.ErrorIs(t, i.begin(new(meter).with(t.Context()), Run{Function: "run"}), ErrTrap, "control: without a reset the counter goes on")
+	require.ErrorIs(t, i.begin(new(meter).with(t.Context()), Run{Function: "run"}), ErrTrap, "control: without a reset the counter continues")
 }
 
 // TestPoolIsBounded: the pool evicts instances beyond its limit, the longest idle first, and is empty when the engine
@@ -252,8 +252,8 @@ func scribble(random *rand.Rand, memory []byte) {
 	}
 }
 
-// TestEvictionHammer: callers of more programs than there is room for, which compile what was
-// evicted and start it again, beside each other.
+// TestEvictionHammer: concurrent callers of more programs than there is room for compile evicted modules and start
+// evicted programs again.
 func TestEvictionHammer(t *testing.T) {
 	e := newEngine(t, Options{ModuleBytes: 1 << 20, Functions: wasi.Functions()}, nil)
 	tool, err := guests.Command(t.Context(), guests.C, t.TempDir())
@@ -326,8 +326,8 @@ func (i *instance) compute(ctx context.Context, name string, size uint64) error 
 	return classify(ctx, "run", err)
 }
 
-// TestImagesCountWithTheirModules: what a module keeps for its instances to be copies of counts with the module's code,
-// which it is evicted with. What a program keeps counts alone.
+// TestImagesCountWithTheirModules: the image of a module counts with the module's code, and is evicted with it. The
+// image of a program counts separately.
 func TestImagesCountWithTheirModules(t *testing.T) {
 	large := make([]byte, mebibyte)
 	for i := range large {

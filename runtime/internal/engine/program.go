@@ -15,8 +15,8 @@ import (
 // share one image of the state after the start. Each instance runs the start itself, since a stack
 // cannot be shared, and must arrive at the same memory and globals.
 //
-// Alternatively it is a reactor, or what else Start.Initialize starts. Its functions for that were
-// called once, and its runs call others. It leaves no stack, so further instances are copies of the image.
+// Alternatively it is a reactor, or a module that Start.Initialize starts. Its start functions were called once, and
+// its runs call other functions. It leaves no stack, so further instances are copies of the image.
 type Program struct {
 	module  *Module
 	reactor bool
@@ -189,7 +189,7 @@ func (p *Program) begin(caller context.Context, fuel int64, watched *Watched) (_
 	case ended != nil:
 	case p.reactor:
 		if ended = i.initialize(i.context(ctx), p.start.Initialize); ended == nil {
-			i.entered()
+			i.skipStart()
 			ended = errStarted
 		}
 	default:
@@ -349,7 +349,7 @@ func (p *Program) copy(ctx context.Context) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.entered()
+	i.skipStart()
 	if err = p.shareImage(i); err == nil {
 		err = i.become()
 	}

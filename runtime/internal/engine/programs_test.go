@@ -30,7 +30,7 @@ import (
 type generated struct {
 	program *programs.Program
 	module  *Module
-	started *Program // a reactor whose _initialize has run; nil for others
+	started *Program // a reactor whose _initialize has run; nil if it is not a reactor
 }
 
 // observerKey is where what a run lets the host see is kept.
@@ -121,7 +121,7 @@ func startFor(timeout time.Duration, fuel int64) Start {
 	}
 }
 
-// run runs the program once. Fuel 0 means that there is no limit.
+// run runs the program once. Fuel 0 means no limit.
 func (g generated) run(ctx context.Context, fuel int64) (Usage, *programs.Observer, error) {
 	ctx, seen := observing(ctx)
 	run := Run{Function: g.program.Entry, MemoryLimit: plain.MemoryLimit, Fuel: fuel}
@@ -321,10 +321,9 @@ func endedWith(err, want error) error {
 	return nil
 }
 
-// atDeadline has so many callers run the program at once. The deadline is in real time, but a caller
-// is late only by the time for which its thread had a processor, where that is known: a busy machine makes
-// no program late. A machine that is virtual may count what others took of it, so a late program is tried three
-// more times.
+// atDeadline has so many callers run the program at once. The deadline is in real time, but a caller is late only by
+// the time for which its thread had a processor, where that is known: a busy machine makes no program late. A virtual
+// machine may count the time that other machines took, so a late program is tried three more times.
 func (g generated) atDeadline(ctx context.Context, callers int) error {
 	latest, err := g.race(ctx, callers)
 	for range 3 {

@@ -163,8 +163,8 @@ func TestReactorsThatCannotBeShared(t *testing.T) {
 	}
 }
 
-// TestRunsOfReactorsAreBounded: by the run's own context and fuel, whatever the start took. The
-// instance serves others after that.
+// TestRunsOfReactorsAreBounded: the run's own context and fuel bound it, whatever the start took. The instance serves
+// further runs after that.
 func TestRunsOfReactorsAreBounded(t *testing.T) {
 	p, _ := startReactor(t, reactor{export: "_initialize", run: forever})
 	_, err := p.Run(t.Context(), Run{Function: "run", Fuel: 1000})
@@ -202,7 +202,7 @@ func estimated(t *testing.T, source []byte, module *Module) {
 	require.NoError(t, err)
 	taken, err := framesOf(machineCode(module.compiled))
 	require.NoError(t, err)
-	assert.Nil(t, r.exceeded(taken))
+	assert.Nil(t, r.checkFrames(taken))
 }
 
 // TestGoReactorsAreCopied: a runtime that was initialized in one instance works in a copy of it.

@@ -27,9 +27,9 @@ type candidate struct {
 	source   []byte
 	launches []launch
 	refusal  string     // part of the reason why it is refused; empty for one that is not
-	rows     [][]uint64 // what exported functions are called with
+	rows     [][]uint64 // arguments of exported functions
 	fuel     int64      // bounds a call, so that one that never ends is found out
-	script   []step     // calls of one instance, after those of instances of their own
+	script   []step     // calls of one instance, after the calls in separate instances
 	endless  []string   // calls that do not end within their fuel
 }
 

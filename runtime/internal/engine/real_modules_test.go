@@ -157,8 +157,8 @@ func (f *timelessFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys
 	return next, 0
 }
 
-// side is one form of a module in a wazero of its own, whose WASI, clocks and random bytes
-// are the same on all sides.
+// side is one form of a module in a separate wazero runtime, whose WASI, clocks and random bytes are the same on all
+// sides.
 type side struct {
 	t        *testing.T
 	form     form
@@ -343,9 +343,9 @@ func (s *side) globals(description *wasm.Module) []uint64 {
 	return values
 }
 
-// The files real_modules_*_test.go run modules that compilers made, each as it is and as
-// this engine rewrites it, and compare all that can be seen of them: results, output,
-// exit codes, traps with their traces, exported globals, and every byte of memory.
+// The files real_modules_*_test.go run modules that compilers made, each unchanged and as this engine rewrites it, and
+// compare everything that is visible: results, output, exit codes, traps with their traces, exported globals, and every
+// byte of memory.
 
 // form is one way in which a module is run.
 type form struct {
@@ -354,8 +354,8 @@ type form struct {
 	prepare   func(source []byte) ([]byte, error)
 }
 
-// forms returns the rewritten module in front of the one as it is: a module that never ends
-// is found before it runs where nothing ends it.
+// forms returns the rewritten form before the original: so a module that never ends is found before it runs where
+// nothing ends it.
 func forms() []form {
 	return []form{{"rewritten", true, rewriteAll}, {"original", false, func(source []byte) ([]byte, error) { return source, nil }}}
 }
@@ -443,8 +443,8 @@ func (k *keeper) unlike(other *keeper) string {
 // import that is added moves the indices.
 var signature = regexp.MustCompile(`(?m)^\t.*?(\((?:[ifv]\d+|externref|funcref|unknown|,)*\)(?: [^ \n]*)?(?: \(recovered by wazero\))?)$`)
 
-// nameless returns a failure's text with the signatures of its trace's functions alone.
-// Functions that the rewriting added, whose indices are added or more, are left out.
+// nameless returns a failure's text with only the signatures of the functions in its trace. Functions that the
+// rewriting added, whose indices are added or more, are left out.
 func nameless(text string, added int) string {
 	var kept []string
 	for line := range strings.Lines(text) {
@@ -459,7 +459,7 @@ func nameless(text string, added int) string {
 	return signature.ReplaceAllString(strings.Join(kept, ""), "\t$1")
 }
 
-// failureOf returns what of a failure must be the same on all sides.
+// failureOf returns the parts of a failure that must be the same on all sides.
 func failureOf(err error, added int) string {
 	var exit *sys.ExitError
 	if errors.As(err, &exit) {
@@ -471,8 +471,7 @@ func failureOf(err error, added int) string {
 	return nameless(err.Error(), added)
 }
 
-// addedFrom returns the index of the first function that the rewriting of a module adds
-// behind its own.
+// addedFrom returns the index of the first function that the rewriting of a module adds after its own.
 func addedFrom(description *wasm.Module) int {
 	index := 1 + len(description.Functions) // 1: the import of the meter
 	for _, imported := range description.Imports {

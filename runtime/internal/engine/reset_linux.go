@@ -63,8 +63,8 @@ func (m *linearMemory) survey(scanner *pageScanner) (returned int64) {
 	return int64(pages) * systemPage
 }
 
-// restore resets the memory to its image after a survey: written pages are overwritten or cleared, others are not
-// touched. It returns how many private bytes the memory keeps.
+// restore resets the memory to its image after a survey: written pages are overwritten or cleared, and no other page is
+// touched. It returns the number of private bytes that the memory keeps.
 func (m *linearMemory) restore() (kept int64, err error) {
 	w := &m.written
 	memory := m.reserved[:w.most] // memory beyond the current size may be left from an earlier run

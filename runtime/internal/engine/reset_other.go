@@ -37,4 +37,4 @@ func (*faultWatch) countWith(*faultWatch) {}
 
 func (*faultWatch) stop() {}
 
-func (w *faultWatch) locks() bool { return false }
+func (w *faultWatch) locksThread() bool { return false }

@@ -42,7 +42,7 @@ func (h holding) exceeds(limits holding) bool {
 
 // holding returns the size of the image and of the images of linked modules.
 func (i *image) holding() holding {
-	all := holding{i.bytes, i.placed(), i.files()}
+	all := holding{i.bytes, i.mappings(), i.files()}
 	for _, d := range i.dependencies {
 		all = all.plus(1, d.holding())
 	}

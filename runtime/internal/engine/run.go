@@ -103,14 +103,14 @@ func (c *runContext) invoke(ctx context.Context, f *hostfuncs.Function, memory h
 	if !c.watched.enter(f) {
 		return errAbandoned
 	}
-	err := guarded(ctx, memory, f, stack)
+	err := callRecovering(ctx, memory, f, stack)
 	c.watched.leave()
 	c.watched.enterGuest(c.instance.onThread())
 	return err
 }
 
-// guarded calls f and converts a panic to an error.
-func guarded(ctx context.Context, memory hostfuncs.Memory, f *hostfuncs.Function, stack []uint64) (err error) {
+// callRecovering calls f and converts a panic to an error.
+func callRecovering(ctx context.Context, memory hostfuncs.Memory, f *hostfuncs.Function, stack []uint64) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &PanicError{Function: f.Module + "." + f.Name, Value: value, Stack: debug.Stack()}
@@ -159,7 +159,7 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 // long. It returns the current time.
 func (run *runContext) look(ctx context.Context) time.Time {
 	m, now := run.meter, time.Now()
-	if m.keptLong(now) {
+	if m.shouldYield(now) {
 		run.instance.leaveThread()
 		goruntime.Gosched()
 		m.yielded = time.Now()
@@ -168,11 +168,11 @@ func (run *runContext) look(ctx context.Context) time.Time {
 		}
 		now = m.yielded
 	}
-	if now.Sub(m.asked) > mostUnasked {
+	if now.Sub(m.checked) > mostUnchecked {
 		if ctx.Err() != nil {
 			run.end(context.Cause(ctx))
 		}
-		m.asked = now
+		m.checked = now
 	}
 	return now
 }

@@ -24,7 +24,7 @@ var modulesFolder = flag.String("modules", "", "the folder of the modules that T
 
 const (
 	smithDeadline = 50 * time.Millisecond
-	smithOver     = 100 * time.Millisecond // how late a run may end, alone
+	smithOver     = 100 * time.Millisecond // the maximum delay of the end of a single run
 	smithFuel     = 1 << 40                // more than there is time for
 	smithLittle   = 1000                   // what a run without end uses up at once
 	smithAttempts = 3                      // of a run that ends late
@@ -98,7 +98,7 @@ func (m *Module) smith(ctx context.Context, file string, run Run, ends *smithEnd
 	var err error
 	var over time.Duration
 	for attempt := range smithAttempts {
-		time.Sleep(time.Duration(attempt) * time.Second) // other work may run beside
+		time.Sleep(time.Duration(attempt) * time.Second) // other work may run at the same time
 		limited, cancel := context.WithTimeout(ctx, smithDeadline)
 		start := time.Now()
 		_, err = m.Run(limited, run)

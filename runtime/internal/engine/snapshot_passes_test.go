@@ -90,9 +90,9 @@ func memoryBytes(instance api.Module) []byte {
 	return contents
 }
 
-// All modules of the specification's tests that can be instantiated alone, their
-// start functions included: the memory that the host writes is the one that instantiation
-// writes, and what fails to be instantiated still fails.
+// TestHostWritesTheSameMemory runs all modules of the specification's tests that can be instantiated without other
+// modules, including their start functions: the host writes the same memory as instantiation, and modules whose
+// instantiation fails still fail.
 func TestHostWritesTheSameMemory(t *testing.T) {
 	out := moduleFolder(t, "github.com/tetratelabs/wazero")
 	root := filepath.Join(out, "internal", "integration_test", "spectest")

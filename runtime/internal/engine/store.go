@@ -62,7 +62,7 @@ const (
 
 // stage creates a private directory for one compilation.
 func (s store) stage() (directory string, remove func() error, err error) {
-	// The directory may have been replaced since the last check if others can write to its parent.
+	// The directory may have been replaced since the last check if other users can write to its parent.
 	if err := privateDirectory(s.directory); err != nil {
 		return "", nil, err
 	}
@@ -162,7 +162,7 @@ func (e *Engine) keptStore(ctx context.Context, options Options) (*store, error)
 	if err != nil {
 		return nil, err
 	}
-	if err = writable(directory); err == nil {
+	if err = checkWritable(directory); err == nil {
 		return &store{directory: directory, kept: true, limit: cmp.Or(options.CacheBytes, defaultCacheBytes)}, nil
 	}
 	if options.FillCache {
@@ -172,7 +172,7 @@ func (e *Engine) keptStore(ctx context.Context, options Options) (*store, error)
 	if statErr != nil {
 		return nil, err
 	}
-	if unfilled := filled(directory, info); unfilled != nil {
+	if unfilled := checkFilled(directory, info); unfilled != nil {
 		if hostfile.Own(info) {
 			return nil, err // this user can make it writable
 		}
@@ -185,8 +185,8 @@ func (e *Engine) keptStore(ctx context.Context, options Options) (*store, error)
 	return s, err
 }
 
-// writable returns nil if a directory is private and its entries can be changed.
-func writable(directory string) error {
+// checkWritable returns nil if a directory is private and its entries can be changed.
+func checkWritable(directory string) error {
 	if err := privateDirectory(directory); err != nil {
 		return err
 	}
@@ -197,10 +197,10 @@ func writable(directory string) error {
 	return os.Remove(probe)
 }
 
-// filled returns nil if a directory has entries that this user can read, and only this user and root can write to it.
-// Otherwise the error gives the reason.
-func filled(directory string, info fs.FileInfo) error {
-	if err := protected(directory, info, fs.ModeDir); err != nil {
+// checkFilled returns nil if a directory has entries that this user can read, and only this user and root can write to
+// it. Otherwise the error gives the reason.
+func checkFilled(directory string, info fs.FileInfo) error {
+	if err := checkProtected(directory, info, fs.ModeDir); err != nil {
 		return err
 	}
 	listed, err := os.ReadDir(directory)
@@ -214,9 +214,9 @@ func filled(directory string, info fs.FileInfo) error {
 	return err
 }
 
-// protected returns nil if a file of this type can be changed by this user and root only. Otherwise the error gives the
-// reason.
-func protected(name string, info fs.FileInfo, kind fs.FileMode) error {
+// checkProtected returns nil if a file of this type can be changed by this user and root only. Otherwise the error
+// gives the reason.
+func checkProtected(name string, info fs.FileInfo, kind fs.FileMode) error {
 	err := hostfile.Protected(info)
 	switch {
 	case info.Mode().Type() == kind:
@@ -248,7 +248,7 @@ func (s store) filledEntry(entry string) (string, error) {
 	} {
 		info, err := os.Lstat(part.name)
 		if err == nil {
-			err = protected(part.name, info, part.kind)
+			err = checkProtected(part.name, info, part.kind)
 		}
 		if err != nil {
 			return "", err

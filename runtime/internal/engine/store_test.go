@@ -69,7 +69,7 @@ func TestStoreKeepsAllOfARewriting(t *testing.T) {
 		require.NoError(t, err)
 		taken, err := framesOf(machineCode(cold.compiled))
 		require.NoError(t, err)
-		if large := want.exceeded(taken); large != nil {
+		if large := want.checkFrames(taken); large != nil {
 			want, err = rewriteWithin(t.Context(), source, cold.description, wasm.Bounds{}, role{}, large.frames)
 			require.NoError(t, err)
 		}
@@ -113,9 +113,9 @@ func TestKeptModulesAreNotMadeAgain(t *testing.T) {
 	assert.Equal(t, before, listing(t, dir), "nothing but the entry stays")
 }
 
-// TestFilledStoreIsRead: a folder that was filled earlier and that this user may not change, such as
-// one that is part of an image, serves its modules, and nothing is added to it. What others could
-// have written there is not used.
+// TestFilledStoreIsRead: a folder that was filled earlier and that this user may not change, such as one that is part
+// of an image, serves its modules, and nothing is added to it. Entries that other users could have written are not
+// used.
 func TestFilledStoreIsRead(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		return // where access follows from the location
