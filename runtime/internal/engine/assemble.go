@@ -188,9 +188,9 @@ func memoriesOf(instances []*instance, but *instance) []*linearMemory {
 	return memories
 }
 
-// imprint gives a pristine instance the module's image. The image holds the data segments, which
-// the instance lacks, and is what the instance is reset to. The first instance makes it. Instances
-// depend only on the module, so all of them are equal.
+// imprint gives a pristine instance the module's image. The image holds the data segments, which the instance lacks,
+// and the instance is reset to it. The first instance makes it. Instances depend only on the module, so all of them are
+// equal.
 func (m *Module) imprint(ctx context.Context, i *instance) (err error) {
 	select {
 	case m.imaging <- struct{}{}:

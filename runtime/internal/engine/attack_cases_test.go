@@ -45,7 +45,7 @@ func recursionAttacks() []attack {
 	load := slices.Concat(number(0), []byte{0x28, 2, 0})
 	count := slices.Concat(number(0), load, number(1), []byte{0x6a, 0x36, 2, 0})
 	again := slices.Concat(load, number(50_000), []byte{0x49, 0x04, 0x40}, call(1), []byte{0x0b})
-	long := slices.Repeat([]byte{0x20, 0, 0x21, 0}, 4000) // what each does that returns
+	long := slices.Repeat([]byte{0x20, 0, 0x21, 0}, 4000) // the work of each that returns
 	return []attack{
 		{name: "deep recursion that returns through long functions", guest: guest{memory: pages(1), locals: oneLocal, body: endless(store(0, 0), call(1)),
 			others: [][]byte{slices.Concat(count, again, long)}}, end: tool.Deadline, control: control{neverEnds: true}},

@@ -279,7 +279,7 @@ func TestReexportsCostMore(t *testing.T) {
 }
 
 // TestCodeCounts: modules count the native code that their instances show, also if it is many times as long as the
-// module and compiled into memory. The control is what compilers write, for which the estimate is enough.
+// module and compiled into memory. The control is compilers' output, for which the estimate is enough.
 func TestCodeCounts(t *testing.T) {
 	for what, c := range map[string]struct {
 		source []byte

@@ -68,7 +68,7 @@ func newExposed(t *testing.T) exposed {
 func (e exposed) path(name string) string { return filepath.Join(e.project, name) }
 func (e exposed) secret() string          { return filepath.Join(e.outside, "secret.txt") }
 
-// contents returns what a file holds; "absent" where there is none.
+// contents returns the contents of a file, or "absent" if there is none.
 func contents(name string) string {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -131,7 +131,7 @@ func opening(path string, oflags, rights int) wasiCall {
 type fileAttack struct {
 	name  string
 	calls []wasiCall
-	// harm reports what the attack did.
+	// harm reports whether the attack succeeded.
 	harm   func(e exposed, answers []wasiAnswer) bool
 	mounts []func(dir string) wazero.FSConfig
 }

@@ -190,8 +190,8 @@ func TestAttackManyCalls(t *testing.T) {
 	result.send(t)
 }
 
-// TestAttackManyInstances is the control of TestAttackManyCalls: what instances of plain wazero hold, which nothing
-// bounds.
+// TestAttackManyInstances is the control of TestAttackManyCalls: the memory that instances of plain wazero hold, which
+// nothing bounds.
 func TestAttackManyInstances(t *testing.T) {
 	ctx := t.Context()
 	r := wazero.NewRuntime(ctx)

@@ -64,7 +64,7 @@ func TestAttackImageFills(t *testing.T) {
 			}
 			i, _, err := module.instantiate(t.Context(), uint64(run.MemoryLimit))
 			require.NoError(t, err)
-			require.NoError(t, i.equals(t.Context(), module.image)) // what the start of a program compares
+			require.NoError(t, i.equals(t.Context(), module.image)) // the comparison at the start of a program
 			i.close(t.Context())
 			assert.Equal(t, before, module.image.taken(t), "%d pages, writes: %v", pages, writes)
 		}
@@ -164,12 +164,12 @@ func TestAttackManyMappings(t *testing.T) {
 	e.settled()
 	assert.LessOrEqual(t, e.idle.mapped, int64(mostMappings))
 	assert.LessOrEqual(t, e.residents.taken.mappings, int64(mostMappings))
-	const code = 4 // mappings of a module's code, and what the Go runtime takes meanwhile
+	const code = 4 // mappings of a module's code, and of the Go runtime meanwhile
 	assert.InDelta(t, e.idle.mapped+e.residents.taken.mappings, inProcess()-before, code*tools, "that is what the process has")
 	assert.Greater(t, tools*(2*places+1), mostMappings, "the control: the mappings of all instances")
 }
 
-// TestAttackLongComparisons: comparing what a start left with the image ends with the call.
+// TestAttackLongComparisons: comparing the state after a start with the image ends with the call.
 func TestAttackLongComparisons(t *testing.T) {
 	e := newEngine(t, Options{}, noHost)
 	module := compile(t, e, program{memory: 2 * comparedBytes >> 16, body: nothing, data: []wasm.Segment{{Offset: 1, Bytes: []byte{1}}}})
@@ -184,7 +184,7 @@ func TestAttackLongComparisons(t *testing.T) {
 	assert.ErrorIs(t, err, ErrNotStarted)
 }
 
-// TestAttackLongImages: making an image of what a start left ends with the start. It took seconds for a memory of
+// TestAttackLongImages: making an image of the state after a start ends with the start. It took seconds for a memory of
 // gigabytes, for which the program counted as a runaway, and the server ended. The last 2 pages are not zero.
 func TestAttackLongImages(t *testing.T) {
 	e := newEngine(t, Options{}, noHost)

@@ -42,14 +42,14 @@ func begin() { fmt.Println(beginning) }
 
 const beginning = "the attack begins"
 
-// report is what a process measured that performed an attack.
+// report holds the measurements of a process that performed an attack.
 type report struct {
 	Over     []time.Duration // for each attempt, how long after the deadline the last answer came
 	Ends     []string        // the kinds of the calls' ends; empty for success
 	Problem  string          // the text of the last error
 	Baseline int64           // bytes resident before the attack; 0 where the system does not tell
 	Peak     int64           // the most bytes resident during it
-	Survivor string          // what became of an innocent call afterwards; empty for success
+	Survivor string          // the failure of an innocent call afterwards; empty for success
 	Value    int64           // the size of a control's effect, in a unit that the control chooses
 }
 
@@ -169,9 +169,8 @@ func exactly(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// listener keeps the first kilobytes of what a process says, and calls heard when the
-// attack begins, and then whenever the process says something. It serves one goroutine at a
-// time.
+// listener keeps the first kilobytes of a process's output, and calls heard when the attack begins, and then whenever
+// the process says something. It serves one goroutine at a time.
 type listener struct {
 	said  bytes.Buffer
 	heard func()

@@ -20,8 +20,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// TestAttackIrregularEntries puts something else in the place of each file of an entry: the
-// entry is made again, and what stood there is not read.
+// TestAttackIrregularEntries puts something else in the place of each file of an entry: the entry is made again, and
+// the replacement is not read.
 func TestAttackIrregularEntries(t *testing.T) {
 	linkTo := func(target string) func(*testing.T, string) {
 		return func(t *testing.T, file string) { require.NoError(t, os.Symlink(target, file)) }

@@ -104,7 +104,7 @@ func itemsOf(m *wasm.Module) int {
 	return items
 }
 
-// namesBytes is what the names of functions hold.
+// namesBytes returns the memory that the names of functions hold, in bytes.
 func namesBytes(names map[uint32]string) (bytes int64) {
 	const entry = 48
 	for _, name := range names {
@@ -137,7 +137,7 @@ type buildResult struct {
 	estimated int64 // how many of these are an estimate of the native code
 }
 
-// codeGrowth is the number of bytes of native code per byte of a module, at most, in what compilers write. The first
+// codeGrowth is the maximum number of bytes of native code per byte of a module, in compilers' output. The first
 // instance shows the true number.
 const codeGrowth = 6
 
@@ -232,7 +232,7 @@ func (e *Engine) enterCompiler(ctx context.Context) error {
 func (e *Engine) leaveCompiler() { <-e.compiling }
 
 // compileAnew rewrites a module and compiles it, into the store if there is one. If a function turns out to take much
-// more of the stack than was estimated, it does so again, with what the function takes.
+// more of the stack than estimated, it does so again, with the actual frames.
 func (e *Engine) compileAnew(
 	ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role,
 ) (buildResult, error) {

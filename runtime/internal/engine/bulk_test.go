@@ -144,7 +144,7 @@ func (s bulkWorld) do(name string, parameters ...uint32) string {
 	return ""
 }
 
-// state is the memory, and what some elements of the tables return.
+// state is the memory, and the results of some elements of the tables.
 func (s bulkWorld) state(elements int) string {
 	text := memoryDigest(s.instance)
 	for table := range 2 {

@@ -38,8 +38,9 @@ func ifs(n, functions int) program {
 // minute. Those bounds refuse one that would take hours.
 var slow = ifs(11_900, 14)
 
-// TestAttackFunctionsInThisProcess: what a child may take its time for is refused in one function where nothing could
-// interrupt it. The controls are the child, and as much of the same in several functions.
+// TestAttackFunctionsInThisProcess: a function that only a child process may spend long on is refused in this process,
+// where nothing could interrupt its compilation. The controls are the child, and as much of the same in several
+// functions.
 func TestAttackFunctionsInThisProcess(t *testing.T) {
 	e, parent := newEngine(t, Options{}, noHost), newEngine(t, Options{Compiler: child(t)}, noHost)
 	calls := func(count int) program { // of an import, in a function with a loop: with a test after each
@@ -61,7 +62,7 @@ func TestAttackFunctionsInThisProcess(t *testing.T) {
 	}
 }
 
-// TestOrdinaryModulesAreUninterruptible: what compilers write is compiled in this process as well.
+// TestOrdinaryModulesAreUninterruptible: compilers' output is compiled in this process as well.
 func TestOrdinaryModulesAreUninterruptible(t *testing.T) {
 	for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go} {
 		source, err := guests.KernelCommand(t.Context(), language, t.TempDir())
@@ -159,8 +160,8 @@ func TestCloseEndsTheChild(t *testing.T) {
 	assert.NoDirExists(t, e.store.directory)
 }
 
-// TestSelfTestNotices: what an engine relies on and wazero does not promise. Each flaw is one
-// that another version of wazero could have.
+// TestSelfTestNotices: the self-test notices the lack of behavior that an engine relies on and wazero does not promise.
+// Another version of wazero could have each of the flaws.
 func TestSelfTestNotices(t *testing.T) {
 	e, err := open(t.Context(), Options{Functions: nil})
 	require.NoError(t, err)
@@ -201,7 +202,7 @@ func TestUnreliableEnginesUseInstancesOnce(t *testing.T) {
 	assert.ErrorIs(t, err, ErrNotStarted)
 }
 
-// BenchmarkSelfTest is what an engine spends on it when it is made.
+// BenchmarkSelfTest measures the time of the self-test of a new engine.
 func BenchmarkSelfTest(b *testing.B) {
 	e, err := open(b.Context(), Options{})
 	require.NoError(b, err)

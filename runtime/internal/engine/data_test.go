@@ -181,7 +181,8 @@ func TestDamagedDataIsRefused(t *testing.T) {
 	assert.ErrorIs(t, err, errData)
 }
 
-// TestWritingDataEnds: with the context, so that an instance is not late by what a hundred megabytes of data take.
+// TestWritingDataEnds: writing data ends with the context, so that an instance is not late by the time that a hundred
+// megabytes of data take.
 func TestWritingDataEnds(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()

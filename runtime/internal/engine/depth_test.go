@@ -56,7 +56,7 @@ func descents() []descent {
 		{name: "50 loops that set 100 locals", locals: 100, next: [][]byte{call(2)}, frame: 78 << 10, joins: joinedLoops(100, 50)},
 	}
 	if goruntime.GOARCH != "amd64" {
-		return all // what compilers keep beyond the estimate is not known there
+		return all // the excess over the estimate is not known there
 	}
 	crowded := func(sums int) []byte { return crowdedRegisters(11, sums) }
 	return append(all,
@@ -247,8 +247,8 @@ func TestDepthIsExact(t *testing.T) {
 	}
 }
 
-// stackAt returns what the stack takes at the bottom of a run. It lies in the Go heap,
-// which is collected there so that the smaller stacks before it don't count.
+// stackAt returns the size of the stack at the bottom of a run. It lies in the Go heap, which is collected there so
+// that the smaller stacks before it don't count.
 func stackAt(t *testing.T, module *Module, depth uint32) (taken int64) {
 	t.Helper()
 	before := heap()
@@ -257,8 +257,8 @@ func stackAt(t *testing.T, module *Module, depth uint32) (taken int64) {
 	return taken
 }
 
-// TestTailCallsTakeNoDepth: engines do without tail calls so far, but what the depth pass
-// does with them is settled. The control calls itself as often without them.
+// TestTailCallsTakeNoDepth: engines do not support tail calls yet, but the depth pass already does. The control calls
+// itself as often without them.
 func TestTailCallsTakeNoDepth(t *testing.T) {
 	const returnCall, returnCallIndirect = 0x12, 0x13
 	for name, next := range map[string][][]byte{

@@ -127,7 +127,7 @@ func (m machine) program(sum uint32) program {
 	return program{body: body, memory: -1, locals: 3, importing: true}
 }
 
-// code is what a place does when it was not the last one, in a loop with a label.
+// code returns the code of a place that is not the last one, in a loop with a label.
 func (p site) code(loop byte) (code []byte) {
 	if p.calls {
 		code = append(code, callImport...)

@@ -36,8 +36,8 @@ type Options struct {
 	CacheBytes int64
 	// FillCache makes New fail if modules cannot be added to CacheDir.
 	FillCache bool
-	// OnUncached is called at most once, if CacheDir can only be read and a module's code in it cannot
-	// be used. The error says why. It may be nil.
+	// OnUncached is called at most once, if CacheDir can only be read and a module's code in it cannot be used. The error
+	// is the reason. OnUncached may be nil.
 	OnUncached func(error)
 	// IdleBytes is the maximum memory that idle instances may hold, in bytes, with their stacks, tables and libraries,
 	// not counting the pages they share. The least recently used are evicted first. Zero means 256 MiB; a negative
@@ -306,7 +306,8 @@ func (e *Engine) begin(wanted Digest, source *inspected) (*Compilation, error) {
 	return c, nil
 }
 
-// compile compiles a module for all callers. Its context has nothing of the call that began it, which may end sooner.
+// compile compiles a module for all callers. Its context is independent of the call that began it, which may end
+// sooner.
 func (e *Engine) compile(wanted Digest, source *inspected, c *Compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
@@ -325,7 +326,7 @@ func (e *Engine) compile(wanted Digest, source *inspected, c *Compilation) {
 		maps.DeleteFunc(e.modules, func(digest Digest, other *Compilation) bool {
 			return digest != wanted && other.isForgotten(now)
 		})
-		// A module that is refused may not be the next time, such as at a limit, but it may take a minute to find out.
+		// A refused module may be accepted next time, such as one at a limit, but each attempt may take a minute.
 		if delete(e.modules, wanted); errors.Is(c.err, ErrModule) {
 			c.forgotten = now.Add(refusedTime)
 			e.modules[wanted] = c

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 const mebibyte = 1 << 20
 
-// hostFunction is what guests import as test.host.
+// hostFunction is the host function that guests import as test.host.
 type hostFunction func(context.Context, hostfuncs.Memory, []uint64) error
 
 func newEngine(t testing.TB, options Options, host hostFunction) *Engine {

@@ -61,7 +61,7 @@ func (e *Error) Unwrap() []error {
 // [NotStartedError]s.
 var ErrNotStarted = errors.New("the program cannot be resumed")
 
-// NotStartedError says why runs cannot resume a started program.
+// NotStartedError gives the reason why runs cannot resume a started program.
 type NotStartedError struct {
 	Reason string // a sentence about the program
 	Err    error  // how the start ended; nil unless it failed

@@ -380,7 +380,7 @@ func TestRunsPayForTheirStart(t *testing.T) {
 	}
 }
 
-// TestStartsThatUseMoreThanTheLimit: what the start of a program has used beyond a run's limit is owed when the run is
+// TestStartsThatUseMoreThanTheLimit: a start that uses more fuel than a run's limit leaves a debt when the run is
 // resumed, so that its first test ends it.
 func TestStartsThatUseMoreThanTheLimit(t *testing.T) {
 	m := meter{limit: 1000, granted: 1200}

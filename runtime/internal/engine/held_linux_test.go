@@ -25,7 +25,7 @@ import (
 // of the same name, with this variable.
 const measuringHeld = "CAISSON_TEST_HELD"
 
-// A pool's count must be near what the process holds: within a factor, and a few mebibytes that the Go runtime and the
+// A pool's count must be near the process's memory: within a factor, and a few mebibytes that the Go runtime and the
 // system add. Allocated bytes of the Go heap need not be resident, such as an empty table, and resident bytes may be
 // outside of it, such as linear memory. So the count is at least either, and at most both.
 const (
@@ -73,7 +73,7 @@ func exportingTable(names int) []byte {
 type idleCase struct {
 	name  string
 	count int
-	make  func(t *testing.T, e *Engine) func() // prepares, and returns what adds an instance
+	make  func(t *testing.T, e *Engine) func() // prepares, and returns a function that adds an instance
 }
 
 // idleRuns adds instances that have run once.
@@ -157,8 +157,8 @@ func inChild(t *testing.T) string {
 	return string(printed)
 }
 
-// TestHeldIsWhatTheProcessHolds: the pool counts what idle instances hold, of whatever kind, as much as the process
-// holds more with them.
+// TestHeldIsWhatTheProcessHolds: for each kind of idle instances, the pool counts as much memory as they add to the
+// process.
 func TestHeldIsWhatTheProcessHolds(t *testing.T) {
 	for _, c := range testsize.QuickSample(idleCases, 6) {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {

@@ -21,7 +21,7 @@ type instance struct {
 	memory       *linearMemory
 	dependencies []*instance         // of the modules that it is linked with, in their order
 	kernel       *instance           // the dependency that is its kernel; may be nil
-	left         uint64              // the address of what the guest leaves with its kernel
+	left         uint64              // the address of the data that the guest leaves with its kernel
 	globals      []api.MutableGlobal // that reset restores
 	meter        api.MutableGlobal   // shared with its dependencies
 	fuel         meter               // of the run
@@ -96,7 +96,7 @@ func (i *instance) watchPages() {
 	i.memory.watch(i.module.engine.pages, first)
 }
 
-// usage returns what the memories have used.
+// usage returns the memory that the run used.
 func (i *instance) usage() Usage {
 	used := Usage{MemoryBytes: int64(i.memory.size + i.memory.siblingBytes()), MemoryRefused: int64(i.memory.refused)}
 	for _, d := range i.dependencies {
@@ -185,7 +185,7 @@ func callGuest(ctx context.Context, function api.Function, stack []uint64) (err 
 // onThread reports whether the run is locked to its thread.
 func (i *instance) onThread() bool { return i.memory.written.faults.locksThread() }
 
-// explain adds to a trap what the rewritten module knows about it.
+// explain adds the rewritten module's information to a trap.
 func (i *instance) explain(err error) error {
 	if err == nil {
 		return nil

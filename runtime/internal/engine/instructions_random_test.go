@@ -79,8 +79,8 @@ func onWazero(ctx context.Context, config wazero.RuntimeConfig, source []byte) (
 	return drawnOutcome{told: told.told}, err
 }
 
-// TestRandomInstructions: functions of random instructions, with more values at hand than there are registers, do what
-// they do on wazero's interpreter. Calls of the host tell what their memory holds, and at their ends their locals.
+// TestRandomInstructions: functions of random instructions, with more live values than registers, behave as on wazero's
+// interpreter. Calls of the host report the contents of their memory, and at the functions' ends their locals.
 func TestRandomInstructions(t *testing.T) {
 	accepted, e := acceptedInstructions(t), newEngine(t, Options{ModuleBytes: 4 * mebibyte, Functions: hostFunctions()}, nil)
 	runPrograms(t, testsize.Of(150, 7000), nil, func(t *testing.T, seed uint64, report func(string)) {
@@ -109,7 +109,7 @@ func TestMiscompiledSeeds(t *testing.T) {
 	assert.True(t, wrong > 0 || goruntime.GOARCH != "amd64", "control: none is wrong on plain wazero")
 }
 
-// asOnInterpreter reports in what a module differs here from wazero's interpreter.
+// asOnInterpreter reports how a module's behavior here differs from that on wazero's interpreter.
 func asOnInterpreter(ctx context.Context, e *Engine, source []byte) error {
 	want, err := onWazero(ctx, wazero.NewRuntimeConfigInterpreter(), source)
 	if err != nil {

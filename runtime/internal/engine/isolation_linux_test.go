@@ -20,7 +20,7 @@ import (
 // These tests are about pages that an instance keeps from one run to the next: a run that
 // writes to them again does so without the system's notice.
 
-// performAll runs operations in the instance of the pool, and returns what the guest reported.
+// performAll runs operations in the pooled instance, and returns the guest's reports.
 func (s *subject) performAll(t *testing.T, operations ...operation) []uint64 {
 	t.Helper()
 	in := &session{script: operations}
@@ -31,8 +31,8 @@ func (s *subject) performAll(t *testing.T, operations ...operation) []uint64 {
 
 const secret = 0x5ec2e7
 
-// TestPagesBeyondSmallerRunsAreReset: what a run keeps beyond the memory of the next one is
-// still there for the one after that.
+// TestPagesBeyondSmallerRunsAreReset: pages that a run keeps beyond the memory of the next one are still there for the
+// one after that.
 func TestPagesBeyondSmallerRunsAreReset(t *testing.T) {
 	const beyond = startPages << 16
 	grow := operation{code: opGrow, a: 1}
@@ -105,7 +105,7 @@ func pressMemory(random *rand.Rand, i *instance) {
 	}
 }
 
-// collapse makes large pages of what lies beyond an image, where there are any pages yet.
+// collapse makes large pages of the memory beyond an image, where it has pages already.
 func collapse(memory []byte) {
 	const large = 2 * mebibyte
 	first := -int(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))) & (large - 1)
@@ -120,7 +120,7 @@ const (
 	entrySwapped = 1 << 62
 )
 
-// entry is what the system has for a page of memory.
+// entry returns the system's pagemap entry for a page of memory.
 func entry(t *testing.T, page []byte) uint64 {
 	t.Helper()
 	file, err := os.Open("/proc/self/pagemap")

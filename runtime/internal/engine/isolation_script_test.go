@@ -19,10 +19,10 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 )
 
-// operation is what the scripted guest reads.
+// operation is one operation that the scripted guest reads.
 type operation struct{ code, a, b, c uint32 }
 
-// What opAct asks of the host, with its other operands.
+// The actions of the host that opAct requests, with its other operands.
 const (
 	actReturn   = iota // b
 	actScribble        // writes to b places, a different set for each c
@@ -43,7 +43,7 @@ var (
 type session struct {
 	script  []operation
 	read    int      // operations
-	reports []uint64 // what the guest told
+	reports []uint64 // values that the guest reported
 	memory  int      // bytes of it that actScribble may write to
 	press   func()
 	cancel  context.CancelFunc
@@ -427,7 +427,7 @@ func strideBody() []byte {
 		getLocal(0), getLocal(1), []byte{0x6a, 0x22, 0}, memoryEnd, []byte{0x49, 0x0d, 0, 0x0b})
 }
 
-// beforeReading is what happens before the first read.
+// beforeReading is the code before the first read.
 func beforeReading() []byte {
 	return join(constant(1), []byte{0x40, 0, 0x1a}, // memory.grow 1, drop
 		storeWord(9*systemPageSize, 0x5eed), storeWord(firstPages<<16+70, 0x5eed),
@@ -449,7 +449,7 @@ func descendBody() []byte {
 		getLocal(0), constant(1), []byte{0x6b}, callFunction(callDescend), constant(1), []byte{0x6a, 0x05}, constant(0), []byte{0x0b})
 }
 
-// interpretBody reads operations and calls them. What else lies where it reads may be anything.
+// interpretBody reads operations and calls them. The other bytes where it reads may be anything.
 func interpretBody() []byte {
 	read := join(storeWord(placesAt, operationAt), storeWord(placesAt+4, operationSize), storeWord(countAt, 0),
 		constant(0), constant(placesAt), constant(1), constant(countAt), callFunction(callRead), []byte{0x1a})

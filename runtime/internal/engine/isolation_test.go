@@ -136,8 +136,8 @@ func (s *subject) perform(ctx context.Context, what script, in *session) (outcom
 	return outcome{in.reports, fmt.Sprint(err), usage}, err
 }
 
-// unlike says in what an instance differs from the state of one that nothing has run in. What
-// lies beyond its memory, up to the peak of the runs before, must be as the system hands it out.
+// unlike reports how an instance differs from the state of one that nothing has run in. Bytes beyond its memory, up to
+// the peak of the runs before, must be as the system provides them.
 func (i *instance) unlike(want state, peak int64) string {
 	switch got := i.memory.contents(); {
 	case len(got) != len(want.memory) || int(i.wasm.Memory().Size()) != len(want.memory):
@@ -326,8 +326,8 @@ func variants() (all []variant) {
 	return all
 }
 
-// flaw is a reset that forgets something: after a whole one, it puts back what a run had left
-// there, and says whether that differs from what a new instance has.
+// flaw is a reset that forgets something: after a complete one, it restores a part of the state that a run had left,
+// and reports whether that differs from a new instance.
 type flaw struct {
 	name  string
 	leave func(i *instance, left state) bool
@@ -355,7 +355,7 @@ func leaveGlobals(i *instance, left state) bool {
 	return !slices.Equal(left.globals, i.memory.image.globals)
 }
 
-// leaveMemory leaves what the memory held from a byte on.
+// leaveMemory leaves the contents of the memory from a byte on.
 func leaveMemory(i *instance, left state, from int) bool {
 	i.wroteUnseen()
 	image := make([]byte, len(left.memory))
@@ -370,9 +370,8 @@ func leaveSize(i *instance, left state) bool {
 	return grown && more > 0
 }
 
-// TestIsolationNoticesMissingResets is the control of TestRunsAreIsolated: with a reset that
-// forgets one thing, the instance differs from a new one wherever a run left that, and so does
-// what runs in it next.
+// TestIsolationNoticesMissingResets is the control of TestRunsAreIsolated: with a reset that forgets one thing, the
+// instance differs from a new one wherever a run left that, and so does the next run in it.
 func TestIsolationNoticesMissingResets(t *testing.T) {
 	each := testsize.Of(30, 60)
 	seed := rand.Uint64()

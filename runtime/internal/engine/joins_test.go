@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// localsAround is a function whose locals all have a value before and after its body, and what the body is.
+// localsAround is a function with the given body, whose locals all have a value before and after it.
 func localsAround(n int, body ...[]byte) []byte {
 	return shape{functions: []shapedFunction{{more: n, body: join(
 		each(n, func(i int) []byte { return join(number(4*i), loadNumber, set(i)) }), join(body...), used(n))}}}.bytes()
@@ -96,7 +96,7 @@ func TestAttackSlowJoins(t *testing.T) {
 	}
 }
 
-// TestCompilingJoinsGrowsFaster: what those bounds are for. A module that is larger by a factor takes more than that.
+// TestCompilingJoinsGrowsFaster shows that those bounds are needed: the cost of a module grows faster than its size.
 func TestCompilingJoinsGrowsFaster(t *testing.T) {
 	const factor = 4
 	cost := func(source []byte) (time.Duration, uint64) {

@@ -45,7 +45,7 @@ func TestKillsLeaveNothing(t *testing.T) {
 	assert.LessOrEqual(t, after.mappings, before.mappings+50)
 }
 
-// holdings are what this process holds of the system. What the system doesn't tell is 0.
+// holdings are the system resources of this process. Numbers that the system does not report are 0.
 type holdings struct{ goroutines, descriptors, mappings int }
 
 func held(t *testing.T) holdings {

@@ -9,8 +9,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// This file draws random modules with libraries, for libraries_random_test.go. Calls lead only to functions
-// that were made before, or count down, so only what multiplies takes long.
+// This file draws random modules with libraries, for libraries_random_test.go. Calls lead only to functions that were
+// made before, or count down, so a module takes long only if calls multiply.
 
 // The value types that are passed between modules, and the opcodes that turn each into an i64 and back.
 const (
@@ -168,7 +168,7 @@ func (d *drawing) recursive() int {
 	return d.declare(of, w.function())
 }
 
-// sum is a function that depends on what the module has in its memory and in its globals.
+// sum is a function whose result depends on the module's memory and globals.
 func (d *drawing) sum(all bool) []byte {
 	w := d.writer(drawnType{})
 	w.put(0x42, 0)

@@ -22,12 +22,12 @@ import (
 // notesKey is the key of the notes of a run in its context.
 type notesKey struct{}
 
-// notes are what the modules of a run have told the host, in order.
+// notes are the values that the modules of a run have reported to the host, in order.
 type notes struct{ told []uint64 }
 
 func noted(ctx context.Context) *notes { n, _ := ctx.Value(notesKey{}).(*notes); return n }
 
-// seen is what the host sees at an address of the caller's memory.
+// seen is the value that the host sees at an address of the caller's memory.
 func seen(memory []byte, in bool) uint64 {
 	if !in {
 		return 1

@@ -98,8 +98,7 @@ func TestLibrariesShareTheKernel(t *testing.T) {
 	}
 }
 
-// TestAttackLibraries: what a library does ends as it would in the module itself, and the next run is
-// fresh.
+// TestAttackLibraries: a library's action ends as it would in the module itself, and the next run is fresh.
 func TestAttackLibraries(t *testing.T) {
 	grow := []byte{0x41, 1, 0x40, 0, 0x41, 0x7f, 0x46, 0x04, 0x40, 0x00, 0x0b} // memory.grow 1; trap if that fails
 	for name, c := range map[string]struct {

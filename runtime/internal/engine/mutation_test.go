@@ -273,8 +273,8 @@ func TestMutantsAreJudgedAsByWazero(t *testing.T) {
 	assert.Empty(t, f.violations[:min(len(f.violations), 20)])
 }
 
-// TestMutantsBetrayCredulity: the comparison notices a validation that accepts
-// everything, because wazero refuses what that lets pass.
+// TestMutantsBetrayCredulity: the comparison notices a validation that accepts everything, because wazero refuses
+// modules that it lets pass.
 func TestMutantsBetrayCredulity(t *testing.T) {
 	all := seeds(t)
 	f := judged(t, all, 1, credulous)

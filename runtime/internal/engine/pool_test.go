@@ -21,7 +21,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// state is what runs can see of an instance.
+// state is the state of an instance that runs can see.
 type state struct {
 	memory  []byte
 	globals []uint64
@@ -490,8 +490,8 @@ func named(functions int) (entries []byte) {
 	return entries
 }
 
-// TestModulesCountWhatIsDecoded: a module counts at least what the Go heap holds more with it, even if it is small for
-// the number of its parts.
+// TestModulesCountWhatIsDecoded: a module counts at least as many bytes as it adds to the Go heap, even if it is small
+// for the number of its parts.
 func TestModulesCountWhatIsDecoded(t *testing.T) {
 	const functions = 20_000
 	for what, source := range map[string][]byte{

@@ -52,8 +52,8 @@ func progressOf(ctx context.Context, module *Module, p *programs.Program, fuel i
 	return progress, err
 }
 
-// withinFuel runs a program once with each of the limits, which are sorted, and reports a run that
-// executed more than the limit and what may be untested, or that was not stopped.
+// withinFuel runs a program once with each of the limits, which are sorted, and reports a run that executed more than
+// the limit plus mostUntested, or that was not stopped.
 func withinFuel(ctx context.Context, e *Engine, p *programs.Program, limits ...int64) error {
 	module, err := compileProgram(ctx, e, p)
 	if err != nil {
@@ -100,8 +100,8 @@ func fuelLimits(seed uint64) []int64 {
 	return limits
 }
 
-// TestProgramsStayWithinTheirFuel: random programs, which recurse, call leaves and have libraries, are
-// stopped before they have executed more than their fuel and what may be untested.
+// TestProgramsStayWithinTheirFuel: random programs, which recurse, call leaves and have libraries, are stopped before
+// they have executed more than their fuel plus mostUntested.
 func TestProgramsStayWithinTheirFuel(t *testing.T) {
 	e := engineForPrograms(t)
 	generate := func(seed uint64) *programs.Program {

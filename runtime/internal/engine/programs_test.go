@@ -33,7 +33,7 @@ type generated struct {
 	started *Program // a reactor whose _initialize has run; nil if it is not a reactor
 }
 
-// observerKey is where what a run lets the host see is kept.
+// observerKey is the context key of a run's observer.
 type observerKey struct{}
 
 func observed(ctx context.Context) *programs.Observer {
@@ -47,7 +47,7 @@ func observing(ctx context.Context) (context.Context, *programs.Observer) {
 	return context.WithValue(ctx, observerKey{}, o), o
 }
 
-// programFunctions are what random programs import.
+// programFunctions returns the host functions that random programs import.
 func programFunctions() []hostfuncs.Function {
 	i32, i64 := []hostfuncs.ValueType{hostfuncs.I32}, []hostfuncs.ValueType{hostfuncs.I64}
 	return []hostfuncs.Function{
@@ -133,7 +133,7 @@ func (g generated) run(ctx context.Context, fuel int64) (Usage, *programs.Observ
 	return usage, seen, err
 }
 
-// drop frees what a reactor holds.
+// drop frees the resources of a reactor.
 func (g generated) drop() error {
 	if g.started == nil {
 		return nil
@@ -295,7 +295,7 @@ func collectAllTheTime(t *testing.T) {
 	})
 }
 
-// stopped reports what keeps an endless program from being stopped.
+// stopped reports the reason why an endless program is not stopped.
 func stopped(ctx context.Context, e *Engine, p *programs.Program, seed uint64) error {
 	g, err := prepare(ctx, e, p)
 	if err != nil {
@@ -330,7 +330,7 @@ func (g generated) atDeadline(ctx context.Context, callers int) error {
 		if err != nil || latest <= programSlack {
 			break
 		}
-		time.Sleep(programSlack) // what kept it may pass
+		time.Sleep(programSlack) // the cause of the delay may pass
 		var again time.Duration
 		again, err = g.race(ctx, callers)
 		latest = min(latest, again)

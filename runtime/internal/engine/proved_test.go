@@ -143,8 +143,7 @@ func interpret(ctx context.Context, source []byte, long time.Duration) error {
 	return errors.Join(ctx.Err(), err)
 }
 
-// offerStubs offers what a module imports: a meter that is refilled twice, and otherwise
-// functions that return zeros.
+// offerStubs provides a module's imports: a meter that is refilled twice, and otherwise functions that return zeros.
 func offerStubs(ctx context.Context, r wazero.Runtime, imports []api.FunctionDefinition) error {
 	refills := 0
 	builders := map[string]wazero.HostModuleBuilder{}

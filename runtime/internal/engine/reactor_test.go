@@ -42,8 +42,8 @@ func (r reactor) bytes() []byte {
 // beyond is a word in the second page.
 const beyond = 1<<16 + 8
 
-// counting is a reactor whose run traps unless it finds what the start left: the boot once, the
-// data, initialize once, and a page more. It then changes all of that.
+// counting is a reactor whose run traps unless it finds the state after the start: the boot once, the data, initialize
+// once, and a page more. It then changes all of that.
 func counting() reactor {
 	store := func(at, value int) []byte {
 		return join([]byte{0x41}, signed(at), []byte{0x41}, signed(value), []byte{0x36, 2, 0})
@@ -91,8 +91,8 @@ func startReactor(t *testing.T, r reactor) (*Program, *atomic.Int32) {
 	return p, calls
 }
 
-// TestReactorsRunAlone: many runs at once, each of which finds what the start left and changes
-// it, and none of which starts anything. The control is that a second run without a reset fails.
+// TestReactorsRunAlone: many concurrent runs each find the state after the start and change it, and none of them starts
+// anything. The control is that a second run without a reset fails.
 func TestReactorsRunAlone(t *testing.T) {
 	p, calls := startReactor(t, counting())
 	require.EqualValues(t, 2, calls.Load(), "to see that they come to the same")

@@ -193,7 +193,7 @@ func withNames(source []byte) ([]byte, error) {
 	return join(source, section(0, join(name("name"), []byte{1}, leb(len(names)), names)...)), nil
 }
 
-// play performs an episode and returns what each call showed.
+// play performs an episode and returns the output of each call.
 func (s *plugSide) play(t *testing.T, e episode, web *web) []string {
 	s.memories = &keeper{}
 	module := wazero.NewModuleConfig().WithStdout(&s.shown).WithStderr(&s.shown).WithArgs("plugin")

@@ -68,7 +68,7 @@ func writeFiles(t *testing.T, files map[string]string) string {
 	return folder
 }
 
-// readFiles returns what a folder holds.
+// readFiles returns the contents of a folder.
 func readFiles(t *testing.T, folder string) string {
 	t.Helper()
 	var text strings.Builder
@@ -383,7 +383,7 @@ func (t tally) String() string {
 		t.modules, t.globals, t.instances, t.calls, t.overflows, t.endless, t.refused)
 }
 
-// mostMemory is what a memory can grow to here, in bytes.
+// mostMemory is the maximum size of a memory here, in bytes.
 const mostMemory = 128 << 20
 
 // keeper allocates memories and keeps them readable when their instances are closed, as
@@ -439,8 +439,8 @@ func (k *keeper) unlike(other *keeper) string {
 	return ""
 }
 
-// signature is what stays of a trace's line: names go with the custom sections, and the
-// import that is added moves the indices.
+// signature matches the part of a trace's line that rewriting does not change: names are removed with the custom
+// sections, and the added import moves the indices.
 var signature = regexp.MustCompile(`(?m)^\t.*?(\((?:[ifv]\d+|externref|funcref|unknown|,)*\)(?: [^ \n]*)?(?: \(recovered by wazero\))?)$`)
 
 // nameless returns a failure's text with only the signatures of the functions in its trace. Functions that the

@@ -23,7 +23,7 @@ type residents struct {
 	oldest list.List // of *residence
 }
 
-// holding is what a resident takes, or all of them together.
+// holding is the resources of a resident, or of all residents together.
 type holding struct {
 	bytes    int64 // of code and images
 	mappings int64 // of images
@@ -126,7 +126,8 @@ func (e *Engine) acquire(op string, of *residence) error {
 	return nil
 }
 
-// hold is acquire for a resident that is in use already, or cannot be evicted meanwhile. The caller has the lock.
+// hold is acquire for a resident that is in use already, or cannot be evicted meanwhile. The caller must hold the
+// engine's lock.
 func (e *Engine) hold(of *residence) {
 	of.users++
 	if of.program != nil {
@@ -177,7 +178,7 @@ func (e *Engine) retireLater(m *Module, key poolKey, finish func()) bool {
 // countImage counts an image, which is freed with the module.
 func (m *Module) countImage(i *image) { m.count(i.holding()) }
 
-// count adds to what the module takes, or to what the module takes that a library belongs to.
+// count adds resources to the module's holding, or, for a library, to that of the module that it belongs to.
 func (m *Module) count(more holding) {
 	e, of := m.engine, &m.residence
 	if m.owner != nil {

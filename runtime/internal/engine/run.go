@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// runContext is the context of one run: the caller's context, plus what the engine's imports need.
+// runContext is the context of one run: the caller's context, plus the state that the engine's imports need.
 type runContext struct {
 	context.Context
 	meter    *meter

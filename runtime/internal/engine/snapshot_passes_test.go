@@ -30,8 +30,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// This file shows that the passes for snapshots do what a snapshot needs, with no more of
-// an engine than that takes.
+// This file shows that the passes for snapshots suffice for a snapshot, with a minimal engine.
 
 // forSnapshots rewrites a module with all passes, and exports its start function.
 func forSnapshots(t *testing.T, source []byte) *wasm.Rewritten {
@@ -225,7 +224,7 @@ func (h *forkHost) call(ctx context.Context, input []byte) ([]byte, error) {
 }
 
 // Commands of several compilers, one of which answers a call before it reads, started once and resumed where they first
-// read: each call finds what the start left, and nothing of the calls before it.
+// read: each call finds the state after the start, and nothing of the calls before it.
 func TestCommandsResumeWhereTheyRead(t *testing.T) {
 	for _, language := range testsize.Sample([]guests.Language{guests.C, guests.Rust, guests.GoWarm}, 2) {
 		t.Run(string(language), func(t *testing.T) {
@@ -260,7 +259,7 @@ func TestResumedCommandsKeepStateUnlessItIsPutBack(t *testing.T) {
 	_, err = h.call(t.Context(), call.Input)
 	require.NoError(t, err)
 
-	h.memory = memoryBytes(h.instance) // what the call left
+	h.memory = memoryBytes(h.instance) // the memory after the call
 	output, err := h.call(t.Context(), call.Input)
 	require.False(t, err == nil && call.Check(output) == nil)
 }
@@ -281,8 +280,8 @@ func (i *instance) stackSizes(t *testing.T) stackSizes {
 	return stackSizes{stackOf(t, i.called.Function), cap(i.stack.inUse), cap(i.stack.before)}
 }
 
-// residentNow is this process's memory in bytes where the system tells, else 0, once what is
-// not used has gone back to the system.
+// residentNow returns this process's resident memory in bytes, after unused memory was returned to the system. It
+// returns 0 if the system does not report it.
 func residentNow(t *testing.T) int64 {
 	t.Helper()
 	debug.FreeOSMemory()

@@ -32,12 +32,11 @@ import (
 //	KEY/data         the data segments that were left out of it
 //	KEY/code         the native code, as wazero writes it
 //
-// A file of an entry is used only if its SHA-256 matches the index, and the index only if its own
-// SHA-256 matches. Damaged entries are therefore recompiled and never run. This relies on three
-// things: only this user can access the directory, which is checked on every use; SHA-256 has no
-// collisions; and what this program wrote for a module depends only on the module and the key, see
-// [store.entry]. The checksums protect against accidents, not against this user, who could change
-// them too.
+// A file of an entry is used only if its SHA-256 matches the index, and the index only if its own SHA-256 matches.
+// Damaged entries are therefore recompiled and never run. This relies on three things: only this user can access the
+// directory, which is checked on every use; SHA-256 has no collisions; and the files that this program writes for a
+// module depend only on the module and the key, see [store.entry]. The checksums protect against accidents, not against
+// this user, who could change them too.
 //
 // Processes may share a store. wazero reads only from a view, a directory that belongs to one
 // engine, so removing an entry does not affect a process that is reading it.
@@ -45,8 +44,8 @@ type store struct {
 	directory string
 	kept      bool  // entries are kept for later processes; otherwise nothing is published
 	limit     int64 // total size of all entries, in bytes
-	// filled is a directory of entries that is only read, such as one that is part of an image.
-	// Nobody but this user and root can write to it. It is empty if there is none.
+	// filled is a directory of entries that is only read, such as one that is part of an image. Only this user and root
+	// can write to it. It is empty if there is none.
 	filled string
 }
 
@@ -274,7 +273,7 @@ func (e *Engine) scratchStore(ctx context.Context) (*store, error) {
 	return &store{directory: directory}, nil
 }
 
-// closeStore closes what openStore opened, even if openStore failed halfway.
+// closeStore closes everything that openStore opened, even if openStore failed halfway.
 func (e *Engine) closeStore(ctx context.Context) error {
 	var failures []error
 	if e.cache != nil {

@@ -150,8 +150,8 @@ const scratchPattern = "caisson-compiled-*"
 
 var scratchName = regexp.MustCompile(`^caisson-compiled-[0-9]+$`)
 
-// sweepScratch removes what killed processes of this user left in a temporary folder that other
-// users may share.
+// sweepScratch removes the directories that killed processes of this user left in a temporary folder that other users
+// may share.
 func sweepScratch(folder string, now time.Time) error {
 	listed, err := os.ReadDir(folder)
 	if err != nil {

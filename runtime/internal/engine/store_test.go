@@ -54,7 +54,7 @@ func everything() program {
 	return program{body: recurse, memory: 1, start: true, tables: []byte{1, 0x70, 0, 1}, data: []wasm.Segment{{Offset: 1 << 16, Bytes: []byte("x")}}}
 }
 
-// TestStoreKeepsAllOfARewriting: what a later process finds is what the first one made.
+// TestStoreKeepsAllOfARewriting: a later process finds exactly the module that the first one made.
 func TestStoreKeepsAllOfARewriting(t *testing.T) {
 	command := command(t, guests.C)
 	set := map[string]bool{}

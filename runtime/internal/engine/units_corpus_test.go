@@ -225,7 +225,7 @@ func accepts(params, results, body []byte) []byte {
 	return source
 }
 
-// operands are what instructions get: small numbers and denormal ones, ordinary ones, and extremes.
+// operands are the operands of instructions: small numbers and denormal ones, ordinary ones, and extremes.
 var operands = []struct {
 	name     string
 	integers [3]uint64
@@ -430,7 +430,7 @@ func dependent(name string, pages, n int, place func(int) int) unitCase {
 // lengths are those that instructions get which have one.
 var lengths = []int{0, 1, 15, 16, 127, 4095, 65535, 65536}
 
-// shapeCases has the instructions that do something else than compute, and what compilers make expensive.
+// shapeCases has the instructions that do not only compute, and shapes that compilers make expensive.
 func shapeCases() (cases []unitCase) {
 	plain := func(name string, locals int, parts ...[]byte) {
 		cases = append(cases, unitCase{name: name, source: repeatedCode(locals, parts...)})

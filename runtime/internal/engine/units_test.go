@@ -22,12 +22,12 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// What units of fuel take. The verifier bounds the units between two tests of the meter, so the time between
-// two tests is bounded if no unit takes long.
+// This file measures the time of units of fuel. The verifier bounds the units between two tests of the meter, so the
+// time between two tests is bounded if no unit takes long.
 
 var unitCases = flag.String("units", "", "a regular expression of the names of the cases that BenchmarkUnits measures")
 
-// unitCost is what the units of a case took.
+// unitCost is the time of a case's units.
 type unitCost struct {
 	name        string
 	units       int64
@@ -163,7 +163,7 @@ func TestAttackUnitsThatMove(t *testing.T) {
 // mostPerUnit is the maximum time of a unit, in nanoseconds, besides the first access to a page of memory.
 const mostPerUnit = 1000
 
-// BenchmarkUnits measures all instructions and shapes, and writes what their units took.
+// BenchmarkUnits measures all instructions and shapes, and writes the times of their units.
 //
 //	go test -bench BenchmarkUnits -benchtime 1x -run '^$' -timeout 1h ./runtime/internal/engine
 func BenchmarkUnits(b *testing.B) {

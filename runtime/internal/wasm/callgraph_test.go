@@ -231,7 +231,7 @@ func TestDefaultBoundsRefuseBombs(t *testing.T) {
 	}
 }
 
-// boundless has each bound far above what a test needs.
+// boundless returns bounds that no test reaches.
 func boundless() Bounds {
 	const many = math.MaxInt
 	return Bounds{

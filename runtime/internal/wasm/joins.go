@@ -22,7 +22,7 @@ type joins struct {
 	locals  []joinedLocal
 	open    []openJoin
 	loops   []int32     // places of the open loops
-	undo    []undoneSet // what to restore at the ends of blocks
+	undo    []undoneSet // assignments to restore at the ends of blocks
 	spans   []span
 	origins []origin // where each value on the operand stack comes from
 

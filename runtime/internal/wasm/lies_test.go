@@ -76,7 +76,7 @@ func counts() []lie {
 	}
 }
 
-// believe does what a reader does that trusts a count: it works out the slice to make.
+// believe computes the size of the slice that a reader makes if it trusts a count.
 func believe(source []byte, at int, element uintptr) uint64 {
 	n, _ := binary.Uvarint(source[at:])
 	return n * uint64(element)

@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// Module describes what a WebAssembly module declares. It shares no memory with the bytes it was
-// read from. It is safe for concurrent use as long as it is not modified.
+// Module describes the declarations of a WebAssembly module. It shares no memory with the bytes it was read from. It is
+// safe for concurrent use as long as it is not modified.
 //
 // Tables, Memories, Globals and Functions contain only definitions; imports are in Imports. In the
 // index spaces (§2.5.1) imports come first.

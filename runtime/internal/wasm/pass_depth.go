@@ -9,8 +9,8 @@ const (
 	vectorSize = 2 // slots per value in functions that use vectors
 
 	// Functions of Go's compiler, which branches by a table to each place after a call, take up to 340 slots more than
-	// their values need: the more, the more blocks they have that tables lead to. These numbers make the estimate a third
-	// of what each function of twelve programs takes, at least. Other compilers' functions have few such blocks.
+	// their values need: the more, the more blocks they have that tables lead to. These numbers make the estimate at least
+	// a third of the stack that each function of twelve programs takes. Other compilers' functions have few such blocks.
 	blocksWithoutSlots = 24
 	mostBlockSlots     = 128
 )

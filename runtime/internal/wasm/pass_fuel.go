@@ -16,11 +16,11 @@ import "slices"
 // a test. Charges that a function has not handed over when it traps are lost. Functions without a local counter charge
 // the meter.
 //
-// A run tests if too much may have been done since the last test. A long run is split. The last run of a
-// function also tests if the function may have done anything since a callee returned: a caller assumes that up
-// to 32,768 units were done between a callee's last test and its end, and so that must not add up. So a chain
-// of functions that return one after another tests often, however long it is. A function with a local counter
-// tests where it has handed the counter over, at its end.
+// A run tests if too much may have been done since the last test. A long run is split. The last run of a function also
+// tests if the function may have done anything since a callee returned: a caller assumes that up to 32,768 units were
+// done between a callee's last test and its end, and so that must not add up. So a chain of functions that return one
+// after another tests often, however long it is. A function with a local counter tests where it has handed the counter
+// over, at its end.
 //
 // A loop's header is often charged by the runs that lead to it, which saves one charge per
 // iteration or at loop entry. Similarly, the cost of one arm of an if is often charged before the
@@ -153,7 +153,7 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 	switch in.opcode {
 	case opNop:
 	case opMemoryGrow, opTableGrow: // the bulk pass charges for growth
-		p.tests()
+		p.addTestingCall()
 	case opBlock:
 		p.frames = append(p.frames, fuelFrame{opcode: opBlock, moves: p.movesOf(in)})
 	case opLoop:
@@ -174,7 +174,7 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.branch(b, in)
 	case opReturn:
 		p.cost(1)
-		p.returns(b)
+		p.endFunction(b)
 	case opUnreachable:
 		p.cost(1)
 		p.leave(b)
@@ -187,8 +187,8 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.cost(1)
 		bulk := in.opcode>>8 == opNumbered // the bulk pass will insert code before it
 		if takesLength(in.opcode) {
-			p.cost(p.reloads(b))
-			p.tests()
+			p.cost(p.reloadCost(b))
+			p.addTestingCall()
 		}
 		if !bulk {
 			p.shorten(b, in)
@@ -223,8 +223,8 @@ func (p *fuelPass) movesOf(in *instruction) int64 {
 	return int64(p.moves[0].values)
 }
 
-// passes returns how many values a call moves.
-func (p *fuelPass) passes(in *instruction) int64 {
+// callMoves returns the number of values that a call moves.
+func (p *fuelPass) callMoves(in *instruction) int64 {
 	if in.opcode == opCall || in.opcode == opReturnCall {
 		return int64(p.calls[in.index])
 	}
@@ -240,13 +240,13 @@ func (p *fuelPass) move(values int64) {
 	}
 }
 
-// reloads returns the cost of loading globals after a call.
-func (p *fuelPass) reloads(b *bodyRewriting) int64 {
+// reloadCost returns the cost of loading globals after a call.
+func (p *fuelPass) reloadCost(b *bodyRewriting) int64 {
 	return min(int64(p.functions[b.index].Globals), p.globals) / movesPerUnit
 }
 
-// tests adds the call of a function that starts with a test.
-func (p *fuelPass) tests() {
+// addTestingCall adds the call of a function that starts with a test.
+func (p *fuelPass) addTestingCall() {
 	if p.run != noRun {
 		run := &p.runs[p.run]
 		run.relies = run.relies || !run.calls
@@ -254,17 +254,17 @@ func (p *fuelPass) tests() {
 	}
 }
 
-// returns ends the current run, if any, where the function ends.
-func (p *fuelPass) returns(b *bodyRewriting) {
+// endFunction ends the current run, if any, where the function ends.
+func (p *fuelPass) endFunction(b *bodyRewriting) {
 	if p.run != noRun {
 		p.end(b)
-		p.ends(b)
+		p.recordEnd(b)
 		p.run = noRun
 	}
 }
 
-// ends records that the function may end after the current run, which has ended.
-func (p *fuelPass) ends(b *bodyRewriting) {
+// recordEnd records that the function may end after the current run, which has ended.
+func (p *fuelPass) recordEnd(b *bodyRewriting) {
 	switch {
 	case !p.way.owes || p.way.work == 0:
 	case b.counted:
@@ -284,7 +284,7 @@ func (p *fuelPass) leave(b *bodyRewriting) {
 // call adds a call. A leaf does not test. Other functions that the module defines test where they begin. A function
 // that is called through a table or imported, perhaps from another module, may do either.
 func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
-	p.cost(1 + p.passes(in)/movesPerUnit + p.reloads(b))
+	p.cost(1 + p.callMoves(in)/movesPerUnit + p.reloadCost(b))
 	if p.run == noRun {
 		return
 	}
@@ -298,7 +298,7 @@ func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
 		p.shorten(b, in)
 		return
 	case defined:
-		p.tests()
+		p.addTestingCall()
 		run.resets = true
 	default:
 		run.work += leafUnits
@@ -341,7 +341,7 @@ func (p *fuelPass) reach(b *bodyRewriting, frame *fuelFrame) {
 // close ends a block. A run begins where two paths join.
 func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 	if len(p.frames) == 0 { // the end of the body
-		p.returns(b)
+		p.endFunction(b)
 		p.finish(b)
 		return
 	}
@@ -372,13 +372,13 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 	place := noRun
 	switch {
 	case in.opcode == opBrTable:
-		p.cost(p.repeats(b, in))
+		p.cost(p.tableBranchCost(b, in))
 	case in.opcode == opBrIf && b.inside != 0:
 		place = p.add(b.inside)
-		p.runs[place].cost = p.repeat(in.index)
+		p.runs[place].cost = p.branchCost(in.index)
 		p.runs[place].work = p.runs[place].cost
 	default:
-		p.cost(p.repeat(in.index))
+		p.cost(p.branchCost(in.index))
 	}
 	p.end(b)
 	switch in.opcode {
@@ -401,19 +401,19 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// repeat returns what a branch to a label costs beyond one unit.
-func (p *fuelPass) repeat(label uint32) int64 {
+// branchCost returns the cost of a branch to a label beyond one unit.
+func (p *fuelPass) branchCost(label uint32) int64 {
 	if n := len(p.frames); uint64(label) < uint64(n) {
 		return p.frames[n-1-int(label)].moves / movesPerUnit
 	}
 	return 0
 }
 
-// repeats returns the same for the most expensive label of br_table.
-func (p *fuelPass) repeats(b *bodyRewriting, in *instruction) (most int64) {
+// tableBranchCost returns the same for the most expensive label of br_table.
+func (p *fuelPass) tableBranchCost(b *bodyRewriting, in *instruction) (most int64) {
 	labels := b.again(in)
 	for range in.index + 1 {
-		most = max(most, p.repeat(labels.u32("a label")))
+		most = max(most, p.branchCost(labels.u32("a label")))
 	}
 	return most
 }
@@ -426,7 +426,7 @@ func (p *fuelPass) target(b *bodyRewriting, label uint32, run int, jumps bool) {
 	case p.run == noRun:
 		return
 	case uint64(label) >= uint64(n):
-		p.ends(b)
+		p.recordEnd(b)
 		return
 	}
 	top := &p.frames[n-1-int(label)]

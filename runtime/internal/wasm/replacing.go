@@ -25,7 +25,7 @@ var replacementWeights = func() (weights [1 << kindBits]int64) {
 	return weights
 }()
 
-// function records what to replace.
+// function records the replacements in a function.
 func (r *replacing) function(source []byte, a *Analysis, f Function, all []miscompiled) {
 	r.decoder = decoder{reader: reader{source: source[:f.Offset+f.Size], at: f.Offset}, features: a.features}
 	r.edits = r.edits[:0]
@@ -224,10 +224,10 @@ func (r *replacing) writeVector(kind int) {
 	}
 }
 
-// extreme takes the smaller or larger of two numbers in both orders, which differ only for two zeros and if one is no
-// number. All their bits together are the smaller zero. To get the larger, minus, which is not 0, deducts in what they
-// differ. If one is no number, the result is the canonical NaN with the sign that wazero gives it, which is minus for
-// the smaller.
+// extreme takes the smaller or larger of two numbers in both orders, which differ only for two zeros and if one is a
+// NaN. All their bits together are the smaller zero. To get the larger, minus, which is not 0, deducts the bits in
+// which they differ. If one is a NaN, the result is the canonical NaN with the sign that wazero gives it, which is
+// minus for the smaller.
 func (r *replacing) extreme(of, minus, unequal uint32, canonical uint64) {
 	sign := canonical << 1 &^ canonical // above the exponent
 	payload := ^(canonical | sign)

@@ -18,8 +18,8 @@ const (
 	MeterRefill = "refill"
 )
 
-// CounterModule and CounterName name the global that Passes.Linked imports, of type i64. CounterName is
-// also what Passes.Meter exports the counter as.
+// CounterModule and CounterName name the global that Passes.Linked imports, of type i64. CounterName is also the name
+// under which Passes.Meter exports the counter.
 const (
 	CounterModule = "caisson:counter@1"
 	CounterName   = "caisson:meter@1"
@@ -43,7 +43,7 @@ const DepthExceeded uint32 = 1<<32 - 1
 // maxStackBytes keeps sums of frames within 32 bits.
 const maxStackBytes = 1 << 30
 
-// Passes selects what [Rewrite] adds to a module. The zero value adds nothing.
+// Passes selects the additions of [Rewrite] to a module. The zero value adds nothing.
 type Passes struct {
 	// Meter counts the guest's work and lets the host stop the guest. It adds a counter, a global
 	// of type i64 that is initially 0. Each executed instruction deducts 1 unit before it runs,
@@ -84,15 +84,13 @@ type Passes struct {
 	// the memory and the state that the other passes add, they are the whole state of an instance. If an instance has
 	// other state, the module is Unrestorable and nothing is exported.
 	Globals bool
-	// Data removes the data segments and returns them, so that the host can write the memory of all
-	// instances once. It must do so before the module runs anything. A start function runs during
-	// instantiation, so it must first become an export (see [ExportStart]). If the host cannot
-	// reproduce what instantiation does, such as failing because a segment is out of bounds, all
-	// segments stay, and DataKept gives the reason.
+	// Data removes the data segments and returns them, so that the host can write the memory of all instances once. It
+	// must do so before the module runs anything. A start function runs during instantiation, so it must first become an
+	// export (see [ExportStart]). If the host cannot reproduce the effects of instantiation, such as failing because a
+	// segment is out of bounds, all segments stay, and DataKept gives the reason.
 	Data bool
-	// Fork lets each call of a WASI command start where the command first reads. It applies to
-	// modules that export _start, a function without parameters and results, and import fd_read of
-	// WASI preview 1. Others are unchanged.
+	// Fork lets each call of a WASI command start where the command first reads. It applies to modules that export _start,
+	// a function without parameters and results, and import fd_read of WASI preview 1. Other modules are unchanged.
 	//
 	// It adds an export, the function ForkName without parameters and results, to call instead of
 	// _start. ForkName calls the import ForkResume, of type () -> (i32), and then _start if that
@@ -109,7 +107,7 @@ type Passes struct {
 	Fork bool
 }
 
-// Frame is what a function is taken for.
+// Frame is the estimate of a function's stack frame.
 type Frame struct {
 	Bytes     int64 // of the stack
 	Recursive bool  // it can be on the stack more than once

@@ -29,15 +29,15 @@ func passesOf() []Passes {
 	return all
 }
 
-// larger are the default bounds with room for what Rewrite adds.
+// larger returns the default bounds with room for the additions of Rewrite.
 func larger() Bounds {
 	b := boundless()
 	b.Types, b.Exports, b.Globals, b.Functions, b.Imports = 100_010, 100_010, 100_010, 1_000_010, 10_010
 	return b
 }
 
-// checkRewritten checks what holds for every module and all passes: the result is valid, equal each time, and the same
-// module apart from the additions.
+// checkRewritten checks the properties of every rewritten module, for all passes: the result is valid, equal each time,
+// and the same module apart from the additions.
 func checkRewritten(t *testing.T, source []byte, a *Analysis, passes Passes) {
 	t.Helper()
 	got, err := Rewrite(t.Context(), source, a, passes)

@@ -67,7 +67,7 @@ func stateful() []byte {
 	)
 }
 
-// described is a module as text, with what printed leaves out and what Rewrite says.
+// described returns a module as text, with the parts that printed leaves out and the findings of Rewrite.
 func described(t *testing.T, r *Rewritten) string {
 	t.Helper()
 	m := inspected(t, r.Source)
@@ -107,7 +107,7 @@ func TestSnapshotGolden(t *testing.T) {
 	}
 }
 
-// checkSnapshotPasses checks what the passes for snapshots promise for every module.
+// checkSnapshotPasses checks the promises of the passes for snapshots for every module.
 func checkSnapshotPasses(t *testing.T, a *Analysis, m *Module, got *Rewritten, passes Passes) {
 	t.Helper()
 	if !passes.Globals {

@@ -252,7 +252,7 @@ type Analysis struct {
 	digest      [sha256.Size]byte // of the module's bytes
 }
 
-// FunctionAnalysis is what [Validate] found out about a function.
+// FunctionAnalysis holds the findings of [Validate] about a function.
 type FunctionAnalysis struct {
 	MaxStack      uint32 // the maximum height of the operand stack
 	Spilled       uint32 // estimated number of values that a compiler may keep in memory

@@ -20,7 +20,7 @@ type bodyValidation struct {
 	loops    uint32
 	weight   int64  // see [Bounds.Weight]
 	moved    int    // validation.stackMoves before the function
-	calls    int64  // places where the guest's code is left, without what rewriting adds
+	calls    int64  // places where the guest's code is left, without those that rewriting adds
 	shifts   uint32 // by a constant that is zero modulo the width
 	// amount is the low bits of the constant that was pushed last, if no other instruction came after it; or -1.
 	amount int
@@ -82,8 +82,7 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 	return b.found, b.err
 }
 
-// complexity checks the bounds on what makes compilation slow, after the whole function has been
-// read.
+// complexity checks the bounds on the cost of compilation, after the whole function has been read.
 func (b *bodyValidation) complexity(locals int) {
 	if product := int64(b.found.Blocks) * int64(locals); product > int64(b.v.bounds.BlockLocals) {
 		b.fail(ErrLimit, b.at, "a function has %d blocks × %d locals, the limit is %d", b.found.Blocks, locals,
@@ -166,10 +165,10 @@ func (b *bodyValidation) step() {
 		b.v.analysis.bulk |= 1 << in.opcode.number()
 	}
 	if in.opcode == opMemoryGrow || in.opcode == opTableGrow {
-		b.leaves() // they leave the guest's code
+		b.countCall() // they leave the guest's code
 	}
 	if takesLength(in.opcode) {
-		b.leaves() // they become calls
+		b.countCall() // they become calls
 		if use := in.bulkUse(); !b.v.bulkUsed[use] {
 			b.v.bulkUsed[use] = true
 			b.v.analysis.bulkUses = append(b.v.analysis.bulkUses, use)
@@ -230,8 +229,8 @@ func (b *bodyValidation) shift(in *instruction) {
 	b.amount = -1
 }
 
-// leaves is where the function calls another.
-func (b *bodyValidation) leaves() {
+// countCall counts a place where the function leaves its code.
+func (b *bodyValidation) countCall() {
 	b.found.Calls = true
 	b.calls++
 	b.joins.test()
@@ -443,7 +442,7 @@ func (b *bodyValidation) branchTable(in *instruction) {
 
 // call validates calls (§3.3.8), and tail calls (tail call proposal).
 func (b *bodyValidation) call(in *instruction) {
-	b.leaves()
+	b.countCall()
 	var callee *FuncType
 	if in.opcode == opCall || in.opcode == opReturnCall {
 		if uint64(in.index) >= uint64(len(b.v.functions)) {

@@ -53,7 +53,7 @@ func read(t testing.TB, file string) []byte {
 	return content
 }
 
-// validated is what validation makes of a suite.
+// validated holds the results of validation for a suite.
 type validated struct {
 	features Features
 	// refused counts the valid modules that are refused, by the proposal they need.

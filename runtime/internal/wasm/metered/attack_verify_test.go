@@ -165,10 +165,10 @@ func TestAttackNestedLoops(t *testing.T) {
 	assert.Less(t, perByte(false), 50*perByte(true))
 }
 
-// TestIfAroundATable: an if of the guest's that looks like the one that the passes add around the table of a dispatch.
+// TestIfAroundATable: the guest has an if that looks like the one that the passes add around the table of a dispatch.
 func TestIfAroundATable(t *testing.T) {
 	for locals := 100; locals <= 300; locals += 10 {
-		// Paths join in the blocks around the if, and so the locals decide what the ends of these cost.
+		// Paths join in the blocks around the if, so the number of locals determines the cost of their ends.
 		code := slices.Concat([]byte{0x02, 0x40}, assignAll(locals), []byte{0x02, 0x40},
 			[]byte{0x20, 0, 0x04, 0x40, 0x20, 1, 0x0e, 1, 1, 1, 0x0b, 0x0c, 1}, []byte{0x0b, 0x0b})
 		source, ok := rewritten(localsModule(locals, code))

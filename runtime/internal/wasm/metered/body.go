@@ -142,22 +142,22 @@ func (b *body) step() {
 		}
 	case opBr:
 		b.jump(arm)
-		b.spend(b.repeat(t.a))
+		b.spend(b.branchCost(t.a))
 		b.branch(t.a)
 		b.live = false
 	case opBrIf:
-		b.spend(1 + b.repeat(t.a))
-		b.even()
+		b.spend(1 + b.branchCost(t.a))
+		b.checkBalance()
 		b.branch(t.a)
 	case opBrTable:
-		b.spend(1 + b.repeats(t, 0))
-		b.even()
+		b.spend(1 + b.tableBranchCost(t, 0))
+		b.checkBalance()
 		b.table(t, 0)
 	case opReturn, opUnreachable:
 		b.spend(1)
-		b.even()
+		b.checkBalance()
 		if t.op == opReturn {
-			b.returns()
+			b.recordReturn()
 		}
 		b.live = false
 	case opCall, opCallIndirect:
@@ -175,11 +175,11 @@ func (b *body) spend(cost int64) {
 	if b.balance -= cost; b.balance < 0 {
 		b.fail("more is executed than was charged")
 	}
-	b.does(bounds{first: cost, through: cost, last: never})
+	b.addWork(bounds{first: cost, through: cost, last: never})
 }
 
-// does adds what an instruction or a callee executes.
-func (b *body) does(by bounds) {
+// addWork adds the work of an instruction or a callee.
+func (b *body) addWork(by bounds) {
 	b.found.first = max(b.found.first, b.fresh+by.first)
 	if b.work.peak()+by.first > maxWork || b.counted+by.last > maxWork {
 		b.fail("too much is executed without a test")
@@ -187,8 +187,8 @@ func (b *body) does(by bounds) {
 	b.work.add(by)
 }
 
-// returns records what may be executed since a test where the function ends.
-func (b *body) returns() {
+// recordReturn records the bounds where the function ends.
+func (b *body) recordReturn() {
 	if b.counter != none && !b.settled {
 		b.fail("a function ends without settling its counter")
 	}
@@ -199,7 +199,7 @@ func (b *body) returns() {
 // charge adds the cost of the next instructions to the balance, or refunds the cost of those that are not executed.
 func (b *body) charge(units int64) {
 	if !b.parted {
-		b.even()
+		b.checkBalance()
 	}
 	b.parted = false
 	if units > math.MaxInt32 || units < -b.balance {
@@ -213,8 +213,8 @@ func (b *body) charge(units int64) {
 	}
 }
 
-// even checks that everything charged was executed.
-func (b *body) even() {
+// checkBalance checks that all charged work was executed.
+func (b *body) checkBalance() {
 	if b.balance != 0 {
 		b.fail("more was charged than is executed")
 	}
@@ -250,7 +250,7 @@ func (b *body) snippet() bool {
 	b.arm = false
 	b.bound(found[0])
 	b.jump(arm)
-	b.spend(b.repeat(found[2]))
+	b.spend(b.branchCost(found[2]))
 	b.back(found[1]-1, found[2], found[0])
 	b.live = false
 	return true
@@ -286,7 +286,7 @@ func (b *body) meters() bool {
 	return b.next > from
 }
 
-// settle skips code that ends a function: what restores the depth, or hands the local counter over.
+// settle skips code that ends a function: it restores the depth, or hands the local counter over.
 func (b *body) settle() bool {
 	if _, ok := b.take(ascend); ok {
 		return true
@@ -346,7 +346,7 @@ func (b *body) loop(t token) {
 		b.headers = append(b.headers, header{again: never})
 	}
 	b.headers[b.loops].balance = b.balance
-	b.asks()
+	b.recordTest()
 	b.work.enterLoop(found[0], b.headers[b.loops].again)
 	outer := frame{op: opLoop, loop: b.loops, moves: int64(t.b), work: b.tested, bound: found[0], balance: b.balance}
 	b.loops++
@@ -367,7 +367,7 @@ func (b *body) end(t token) {
 			b.move(top.moves + joinValues)
 		}
 		if top.reached || top.op != opBlock || len(b.frames) == 1 {
-			b.even()
+			b.checkBalance()
 		}
 		b.reach(top)
 	}
@@ -378,7 +378,7 @@ func (b *body) end(t token) {
 	if top.op == opIf { // without else
 		b.live, b.parted, b.balance, b.state = true, !top.reached, top.balance, top.before
 		if top.reached {
-			b.even()
+			b.checkBalance()
 		}
 		b.reach(top)
 	}
@@ -388,7 +388,7 @@ func (b *body) end(t token) {
 	b.live, b.state = top.reached, top.there
 	b.frames = b.frames[:len(b.frames)-1]
 	if len(b.frames) == 0 && b.live {
-		b.returns()
+		b.recordReturn()
 	}
 }
 
@@ -402,19 +402,19 @@ func (b *body) reach(f *frame) {
 	f.reached = true
 }
 
-// repeat returns what a branch to a label costs beyond one unit.
-func (b *body) repeat(label int64) int64 {
+// branchCost returns the cost of a branch to a label beyond one unit.
+func (b *body) branchCost(label int64) int64 {
 	if n := int64(len(b.frames)) - 1 - label; n >= 0 && n < int64(len(b.frames)) {
 		return b.frames[n].moves / movesPerUnit
 	}
 	return 0
 }
 
-// repeats returns the same for the most expensive label of br_table, which is inside the given number of
+// tableBranchCost returns the same for the most expensive label of br_table, which is inside the given number of
 // blocks without frames.
-func (b *body) repeats(t token, within int64) (most int64) {
+func (b *body) tableBranchCost(t token, within int64) (most int64) {
 	for _, label := range b.reader.labels[t.a:int64(t.b)] {
-		most = max(most, b.repeat(int64(label)-within))
+		most = max(most, b.branchCost(int64(label)-within))
 	}
 	return most
 }
@@ -430,7 +430,7 @@ func (b *body) branch(label int64) {
 	case b.frames[n].op == opLoop:
 		b.again(b.frames[n])
 	default:
-		b.even()
+		b.checkBalance()
 		b.reach(&b.frames[n])
 	}
 }
@@ -482,7 +482,7 @@ func (b *body) entrance() bool {
 		rest[2].op != opEnd || rest[3].op != opBr {
 		return false
 	}
-	cost := b.repeats(rest[1], 1)
+	cost := b.tableBranchCost(rest[1], 1)
 	if b.balance != cost {
 		return false
 	}
@@ -508,20 +508,20 @@ func (b *body) call(t token) {
 	switch {
 	case operations[name].op != "": // replaces the instruction
 		b.spend(1 + b.reloads)
-		b.does(charged)
+		b.addWork(charged)
 	case name == "grow" && (follows == opMemoryGrow || follows == opTableGrow): // the function charges for it
 		b.next++
-		b.does(charged)
+		b.addWork(charged)
 	case name != "" && name != "read" || t.op == opCall && (t.a == int64(b.module.refill) || b.module.isFork(int(t.a))):
 		b.fail("a function that was added is called out of place")
 	default:
 		b.spend(1 + b.reloads + int64(b.module.calledType(t).values/movesPerUnit))
 		callee := b.module.called(t)
 		if callee != callee.meet(leaf) {
-			b.even()
-			b.asks()
+			b.checkBalance()
+			b.recordTest()
 		}
-		b.does(callee)
+		b.addWork(callee)
 	}
 }
 

@@ -20,7 +20,8 @@ func (b *body) move(values int64) {
 	b.moved = values % movesPerUnit
 }
 
-// weigh finds how many values are moved by what begins a block, in token.b, and the cost beyond one unit of calls.
+// weigh finds the number of values that each block moves, in token.b of its first instruction, and the cost of calls
+// beyond one unit.
 func (b *body) weigh(locals int) {
 	sets, globals := 0, 0
 	for _, t := range b.tokens {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// This file draws modules of random code, and makes mutants of what metering makes of them.
+// This file draws modules of random code, and makes mutants of their metered forms.
 
 // writer writes the code of one function. Function 0 of a module is imported; those from 1 on may be in
 // the table, and the first of them is exported.

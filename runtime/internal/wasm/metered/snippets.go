@@ -199,7 +199,7 @@ func (m *module) identify() {
 	m.added = map[int]string{}
 	const longest = 200 // tokens of the longest template and more
 	var tokens []token
-	var followed []int // what added functions call that are not added themselves
+	var followed []int // callees of added functions that are not added themselves
 	// A test is a call of more, so that must be identified first.
 	for _, names := range [][]string{{"more"},
 		{"take", "grow", "mfill", "mcopy", "minit", "tfill", "tcopy", "tinit", "read", "enter"}} {
