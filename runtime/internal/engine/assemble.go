@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// instantiate makes an instance. Its start function has not run. If the memory limit is too low, it
-// returns how much memory is needed.
+// instantiate makes an instance. Its start function has not run. If the memory limit is too low, it returns the size of
+// the memory that is needed.
 func (m *Module) instantiate(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
 	i, refused, err := m.assemble(ctx, limit)
 	if err != nil {

@@ -21,7 +21,7 @@ type program struct {
 	libraries []string // modules whose "run" is imported, as the next functions; the program's own comes after them
 	start     bool     // "run" is the start function too
 	tables    []byte   // the table section's contents
-	locals    byte     // how many locals of type i32 "run" has
+	locals    byte     // the number of locals of "run", of type i32
 	copies    int      // the number of further functions with the same body
 	filler    []byte   // a custom section's contents, to make digests differ
 	data      []wasm.Segment

@@ -140,7 +140,7 @@ func streamAttacks() []attack {
 		return nil
 	}
 	read := slices.Concat(store(0, 16), store(4, 16), invoke(0, 0, 0, 1, 8))
-	// A quarter of a billion vectors of no bytes.
+	// A quarter of a billion empty vectors.
 	vectors := guest{imports: []string{"fd_write"}, memory: pages(mostMemory >> 16), body: endless(invoke(0, 1, 0, 1<<28-8193, 2_147_450_000))}
 	slow := control{neverEnds: true, closing: true}
 	return []attack{

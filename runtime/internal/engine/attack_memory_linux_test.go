@@ -22,7 +22,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// taken returns how many bytes the system has for the file of an image.
+// taken returns the number of bytes that the system has for the file of an image.
 func (i *image) taken(t *testing.T) int64 {
 	t.Helper()
 	info, err := i.file.file.Stat()

@@ -44,7 +44,7 @@ const beginning = "the attack begins"
 
 // report holds the measurements of a process that performed an attack.
 type report struct {
-	Over     []time.Duration // for each attempt, how long after the deadline the last answer came
+	Over     []time.Duration // for each attempt, the delay of the last answer after the deadline
 	Ends     []string        // the kinds of the calls' ends; empty for success
 	Problem  string          // the text of the last error
 	Baseline int64           // bytes resident before the attack; 0 where the system does not tell

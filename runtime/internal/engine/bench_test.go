@@ -204,7 +204,7 @@ func withIdleMeter(source []byte, description *wasm.Module) []byte {
 	return module
 }
 
-// worldOfTool is the same each time: its clock counts how often it was read.
+// worldOfTool returns the same system each time: its clock counts its reads.
 func worldOfTool() *wasi.System {
 	began, reads := time.Unix(1_700_000_000, 0), 0
 	return &wasi.System{Args: []string{"tool"}, Random: rand.NewChaCha8([32]byte{}), Started: began,

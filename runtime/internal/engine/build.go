@@ -89,8 +89,8 @@ func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.
 // It cannot be stopped meanwhile.
 const manyItems = 1 << 13
 
-// itemsOf estimates how many references, globals and imports each instance of a module makes. Entries of tables are
-// cleared, many in the time of one item.
+// itemsOf estimates the number of references, globals and imports that each instance of a module makes. Entries of
+// tables are cleared, many in the time of one item.
 func itemsOf(m *wasm.Module) int {
 	items := len(m.Imports) + len(m.Globals)
 	for _, table := range m.Tables {
@@ -134,7 +134,7 @@ type buildResult struct {
 	rewritten rewritten
 	code      wazero.CompiledModule
 	bytes     int64 // in memory, as far as known
-	estimated int64 // how many of these are an estimate of the native code
+	estimated int64 // the part of bytes that is an estimate of the native code
 }
 
 // codeGrowth is the maximum number of bytes of native code per byte of a module, in compilers' output. The first

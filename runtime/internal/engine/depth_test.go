@@ -38,7 +38,7 @@ type descent struct {
 	next   [][]byte // how each function calls the next, its argument on the stack; its length is the cycle's
 	frame  int64    // the most that a call should be taken to need, in bytes
 	joins  []byte   // code before the call, such as code in which paths join
-	reads  int      // how many globals are read twice after the call
+	reads  int      // the number of globals that are read twice after the call
 	large  bool     // it takes more than compilers' code, and is compiled once
 }
 

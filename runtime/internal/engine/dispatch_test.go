@@ -110,7 +110,7 @@ func (m machine) run() (sum uint32, instructions int64) {
 	}
 }
 
-// program traps unless the machine comes to a sum.
+// program returns a program that traps unless the machine's final sum is the given one.
 func (m machine) program(sum uint32) program {
 	n := len(m.places)
 	body := join([]byte{0x41}, signed(m.entry), []byte{0x21, 0, 0x41}, signed(m.steps), []byte{0x21, 2, 0x02, 0x40, 0x03, 0x40},

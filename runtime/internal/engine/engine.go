@@ -111,7 +111,8 @@ type Compilation struct {
 	forgotten time.Time // when a failure must be forgotten; zero unless it is remembered. The engine's lock guards it
 }
 
-// refusedTime is for how long a module is refused, without another attempt, after compiling it exceeded a limit.
+// refusedTime is the time for which a module is refused, without another attempt, after its compilation exceeded a
+// limit.
 const refusedTime = time.Minute
 
 // New returns an engine that offers the given functions to guests. The caller must close it.

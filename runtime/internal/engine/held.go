@@ -90,9 +90,9 @@ func (m *linearMemory) held() int64 {
 	return m.kept + m.written.held() + mappingBytes*m.mappings()
 }
 
-// heapOf returns how many bytes of the Go heap an instance of wazero takes for its globals, tables, segments and
-// references to functions, or 0 if that is not known. wazero v1.12.0 does not export them. They do not change, unless
-// instructions change tables or use segments, and then the instance is not kept.
+// heapOf returns the number of bytes that an instance of wazero takes of the Go heap for its globals, tables, segments
+// and references to functions, or 0 if that is not known. wazero v1.12.0 does not export them. They do not change,
+// unless instructions change tables or use segments, and then the instance is not kept.
 func heapOf(made api.Module) (bytes int64) {
 	instance := structOf(reflect.ValueOf(made))
 	globals, tables, elements := field(instance, "Globals"), field(instance, "Tables"), field(instance, "ElementInstances")

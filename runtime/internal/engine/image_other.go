@@ -18,7 +18,7 @@ func (i *image) copyFrom(_ context.Context, memory []byte, _ []pageSpan) error {
 
 func (i *image) close() error { return nil }
 
-// placed is the one mapping of a memory: nothing else is mapped.
+// mappings returns 1, for the memory: nothing else is mapped.
 func (i *image) mappings() int64 { return 1 }
 
 // mostImageFiles limits nothing, since images have no files.

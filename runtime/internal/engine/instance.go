@@ -290,8 +290,8 @@ func (i *instance) retire(key poolKey, reuse bool) {
 	}
 }
 
-// survey ends the watch of pages, which releases the run from its thread, and finds the written ones. It returns how
-// many bytes a reset gives back to the system.
+// survey ends the watch of pages, which releases the run from its thread, and finds the written ones. It returns the
+// number of bytes that a reset gives back to the system.
 func (i *instance) survey() (returned int64) {
 	for _, d := range i.dependencies {
 		i.memory.written.faults.countWith(&d.memory.written.faults)

@@ -217,7 +217,7 @@ func (f *pressingFunction) statement(nesting int) {
 // inner writes the statements of a block.
 func (f *pressingFunction) inner(nesting int) { f.statements(1+f.IntN(4), nesting-1) }
 
-// turns begins a loop by setting a local to how often it runs.
+// turns begins a loop by setting a local to its number of iterations.
 func (f *pressingFunction) turns(nesting int) (local int) {
 	f.put(number(1+f.IntN(3)), set(len(f.locals)+nesting-1))
 	return len(f.locals) + nesting - 1

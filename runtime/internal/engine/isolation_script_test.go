@@ -202,8 +202,8 @@ func (m maker) any() script {
 	return s
 }
 
-// probe is a script that comes to the same each time, and first looks at everything: also at
-// what memory holds once it has grown to so many pages.
+// probe is a script with the same outcome each time, and first looks at everything: also at what memory holds once it
+// has grown to so many pages.
 func (m maker) probe(pages int) script {
 	s := script{operations: []operation{{code: opGrow, a: uint32(max(pages-startPages, 0))}, {code: opChecksum}}, floods: -1}
 	for range m.IntN(4) {
@@ -329,7 +329,7 @@ const (
 	opAct                // the host does a with b and c
 	opIndirect           // calls function a of the table with b
 	opChecksum           // of memory, its size and the globals
-	operations           // how many there are
+	operations           // their number
 
 	tableDouble  = operations     // a function that opIndirect may call
 	tableCount   = operations + 1 // another, which keeps count in a global

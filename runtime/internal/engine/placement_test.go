@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// placements is at how many addresses benchmarks of short loops place the machine code. A loop of a
-// dozen cycles takes up to half again as long at one address as at another 16 bytes away, with and
-// without metering, so one placement would compare addresses.
+// placements is the number of addresses at which benchmarks of short loops place the machine code. A loop of a dozen
+// cycles takes up to half again as long at one address as at another 16 bytes away, with and without metering, so one
+// placement would compare addresses.
 const placements = 9
 
 // placed begins the first function of a module with n pieces of code that do nothing. They move the

@@ -124,7 +124,7 @@ func TestDroppedProgramsKeepNoInstances(t *testing.T) {
 	assert.Zero(t, e.idle.count())
 }
 
-// loaded returns how many modules an engine holds.
+// loaded returns the number of modules that an engine holds.
 func (e *Engine) loaded() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

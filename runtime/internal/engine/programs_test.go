@@ -341,7 +341,7 @@ func (g generated) atDeadline(ctx context.Context, callers int) error {
 	return err
 }
 
-// race returns how late the last of the callers came back.
+// race returns the delay of the last caller.
 func (g generated) race(ctx context.Context, callers int) (time.Duration, error) {
 	over, failures := make([]time.Duration, callers), make([]error, callers)
 	var group sync.WaitGroup

@@ -265,7 +265,7 @@ func bytesOf(types []wasm.ValueType) []api.ValueType {
 // vector is the type v128, which wazero does not name.
 const vector = 0x7b
 
-// words returns how many words wazero takes for values of these types.
+// words returns the number of words that wazero takes for values of these types.
 func words(types []api.ValueType) int {
 	return len(types) + bytes.Count(types, []byte{vector})
 }

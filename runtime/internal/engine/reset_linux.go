@@ -47,8 +47,9 @@ func (m *linearMemory) watch(scanner *pageScanner, other *linearMemory) {
 	m.written.faults.begin()
 }
 
-// survey ends the watch and finds the pages that were written. It returns how many bytes a reset gives back to the
-// system: 0 if the memory keeps them, at most muchWritten if that many are too many, and otherwise an upper bound.
+// survey ends the watch and finds the pages that were written. It returns the number of bytes that a reset gives back
+// to the system: 0 if the memory keeps them, at most muchWritten if that many are too many, and otherwise an upper
+// bound.
 func (m *linearMemory) survey(scanner *pageScanner) (returned int64) {
 	w := &m.written
 	unchanged := w.faults.end()

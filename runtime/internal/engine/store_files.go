@@ -136,7 +136,7 @@ func (s store) sweep(now time.Time) error {
 	return nil
 }
 
-// isTransient reports whether name is that of a directory that belongs to a single engine.
+// isTransient reports whether a directory of this name belongs to a single engine.
 func isTransient(name string) bool {
 	return slices.ContainsFunc([]string{stagingPattern, viewPattern, removedPattern}, func(pattern string) bool {
 		matched, err := filepath.Match(pattern, name)

@@ -109,7 +109,7 @@ type search struct {
 	longest []int64  // for nodes in completed components: the heaviest path from there
 }
 
-// step is a node on the path, and how many of its callees have been visited.
+// step is a node on the path, and the number of its callees that have been visited.
 type step struct {
 	node, next uint32
 }

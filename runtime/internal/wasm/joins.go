@@ -2,8 +2,8 @@ package wasm
 
 import "math"
 
-// joins estimates how much work it is for wazero v1.12.0 to join the paths of a function, at most. There are
-// two parts, which both grow faster than the function.
+// joins estimates the maximum work for wazero v1.12.0 to join the paths of a function. There are two parts, which both
+// grow faster than the function.
 //
 //   - A block where paths join takes the values of locals as parameters. For each parameter and each path, the compiler
 //     looks at all of them again (passRedundantPhiEliminationOpt), and it repeats this for the whole function as long
@@ -332,8 +332,8 @@ func (j *joins) last(s *span) int32 {
 	}
 }
 
-// total returns how many values the compiler looks at in the function, how many it moves where paths join, and how many
-// of those that it moves there have no register.
+// total returns the number of values that the compiler looks at in the function, the number that it moves where paths
+// join, and the number of these that have no register.
 func (j *joins) total() (looked, moved float64, spilled uint32) {
 	for n := range j.spans {
 		s := &j.spans[n]

@@ -13,8 +13,8 @@ import (
 // budget is the most that inspecting so many bytes may allocate, in bytes.
 func budget(length int) uint64 { return 64*uint64(length) + 64<<10 }
 
-// allocated returns how many bytes f allocates: the least of three runs, because the
-// counter is the process's.
+// allocated returns the number of bytes that f allocates: the minimum of three runs, because the counter is the
+// process's.
 func allocated(f func()) uint64 {
 	least := ^uint64(0)
 	for range 3 {

@@ -123,7 +123,7 @@ type exports map[string]exportedFunction
 
 type exportedFunction struct {
 	FuncType
-	searched int // how many imports wazero v1.12.0 looks through to find the function's type
+	searched int // the number of imports that wazero v1.12.0 searches for the function's type
 }
 
 // maxSearched is the maximum number of imports that wazero looks through for each instance, at some 3 ns each.

@@ -31,7 +31,7 @@ type moves struct {
 // openMoves is an open block.
 type openMoves struct {
 	found int    // its index
-	sets  uint32 // how many of its instructions assign a local
+	sets  uint32 // the number of its instructions that assign a local
 }
 
 // blockMoves is the number of values that a block moves where it ends, and a loop each time that it begins.

@@ -30,7 +30,7 @@ type fuelPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
 	imported  uint32       // number of imported functions
-	calls     []uint32     // how many values a call of each function moves
+	calls     []uint32     // the number of values that a call of each function moves
 	types     []FuncType   // of indirect calls
 	moves     []blockMoves // of blocks that are still to come
 	globals   int64        // number of globals
@@ -100,7 +100,7 @@ type fuelFrame struct {
 	branched bool    // its end is reached other than from the code before it
 	entered  bool    // of an if: it is reachable
 	loop     int     // of a reachable loop: its index in loops
-	moves    int64   // of a block or loop: how many values a branch to it moves
+	moves    int64   // of a block or loop: the number of values that a branch to it moves
 	fork     int     // of a reachable if: its index in forks
 	there    fuelWay // to the end of the block
 	unless   fuelWay // to the beginning of an if
@@ -212,7 +212,7 @@ func (p *fuelPass) shorten(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// movesOf returns how many values a block moves. Blocks are visited in order.
+// movesOf returns the number of values that a block moves. Blocks are visited in order.
 func (p *fuelPass) movesOf(in *instruction) int64 {
 	for len(p.moves) > 0 && int(p.moves[0].at) < in.at {
 		p.moves = p.moves[1:]

@@ -11,7 +11,7 @@ type replacing struct {
 	added   uint32 // index of the first local that was added
 }
 
-// replacementWeights are how much the replacements weigh, see weightOf. It is read-only.
+// replacementWeights are the weights of the replacements, see weightOf. It is read-only.
 var replacementWeights = func() (weights [1 << kindBits]int64) {
 	for kind := range weights {
 		var r replacing

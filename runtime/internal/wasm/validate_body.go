@@ -124,9 +124,9 @@ func (b *bodyValidation) complexity(locals int) {
 	}
 }
 
-// compiledCalls returns how many calls the function has at most when the meter's are added: one before each loop, and a
-// test at the entry, at the end, after each call, at the beginning of a loop, of the arms of an if and after it, after
-// the end of a block and a br_if, and in a long row of instructions.
+// compiledCalls returns the maximum number of calls of the function with those of the meter: one before each loop, and
+// a test at the entry, at the end, after each call, at the beginning of a loop, of the arms of an if and after it,
+// after the end of a block and a br_if, and in a long row of instructions.
 func (b *bodyValidation) compiledCalls() int64 {
 	return 2 + 2*b.calls + 3*int64(b.found.Blocks) + 2*int64(b.found.Branches) +
 		int64(b.found.Instructions/instructionsPerTest)
@@ -193,8 +193,8 @@ func (b *bodyValidation) step() {
 	}
 }
 
-// weightOf returns how much code an instruction takes at most, compared with others: in wazero v1.12.0 on amd64, up to
-// 230 bytes for a conversion that traps. While a function is compiled, that takes 10 KB of memory.
+// weightOf returns the maximum amount of code for an instruction, relative to other instructions: in wazero v1.12.0 on
+// amd64, up to 230 bytes for a conversion that traps. While a function is compiled, that takes 10 KB of memory.
 func weightOf(code opcode) int64 {
 	switch {
 	case code == 0xa9, code == 0xab, code == 0xaf, code == 0xb1: // trunc to an unsigned number

@@ -148,7 +148,8 @@ func nestedLoops(n int, plain bool) []byte {
 	return program(slices.Concat(code, read(), []byte{0x41, 1, 0x0d, 0}, bytes.Repeat([]byte{0x0b}, n)))
 }
 
-// The time of a proof is in proportion to the module. The control is that of loops that need no second walk.
+// The time of a proof is proportional to the size of the module. The control is the time for loops that need no second
+// walk.
 func TestAttackNestedLoops(t *testing.T) {
 	perByte := func(plain bool) float64 {
 		source, ok := rewritten(nestedLoops(2000, plain))

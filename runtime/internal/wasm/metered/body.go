@@ -22,7 +22,7 @@ type body struct {
 	parted  bool  // an arm of an if starts here, where the charge for the other arm is refunded
 
 	found   bounds   // of the function
-	loops   int      // how many loops began before this place
+	loops   int      // the number of loops that began before this place
 	headers []header // of each loop
 	grown   bool     // one of them is higher than the walk assumed at the loop's header
 	err     *Error
@@ -35,7 +35,7 @@ type frame struct {
 	inner   bool
 	wraps   bool  // it was added around the body
 	loop    int   // of a loop: its number in the function
-	moves   int64 // of a block or loop: how many values a branch to it moves
+	moves   int64 // of a block or loop: the number of values that a branch to it moves
 	work    int64 // of a loop: state.work at its header
 	bound   int64 // of a loop: that its header compares the local counter with
 	balance int64 // of a loop: at its header; of an if: at its beginning

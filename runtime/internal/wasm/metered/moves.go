@@ -75,7 +75,7 @@ func (m *module) isCounter(index int64) bool {
 	return index == int64(m.meter) || index == int64(m.depth)
 }
 
-// ownGlobals returns how many globals the original module has.
+// ownGlobals returns the number of globals of the original module.
 func (m *module) ownGlobals() int {
 	if m.depth != none {
 		return m.globals + len(m.referring) - 2
@@ -83,7 +83,7 @@ func (m *module) ownGlobals() int {
 	return m.globals + len(m.referring) - 1
 }
 
-// values returns how many parameters and results a block of a type has (§5.4.1).
+// values returns the number of parameters and results of a block of a type (§5.4.1).
 func (m *module) values(block int64) int {
 	switch {
 	case block == noType:

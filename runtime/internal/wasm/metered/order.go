@@ -76,7 +76,7 @@ type search struct {
 	path    []step
 }
 
-// step is a node on the path, and how many of its callees have been visited.
+// step is a node on the path, and the number of its callees that have been visited.
 type step struct{ node, next int }
 
 // leads returns the nodes that a node leads to.

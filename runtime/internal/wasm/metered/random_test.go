@@ -17,7 +17,7 @@ type bodies struct {
 	*rand.Rand
 	code   []byte
 	blocks []bool // of those that are open: whether a branch takes no values
-	left   int    // how many more statements there may be
+	left   int    // the maximum number of further statements
 }
 
 // The types of the module, by index: of function n of the module and of blocks.
