@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// instantiate makes an instance. Its start function has not run. If the memory limit is too low, it
-// returns how much memory is needed.
+// instantiate makes an instance. Its start function has not run. If the memory limit is too low, it returns the size of
+// the memory that is needed.
 func (m *Module) instantiate(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
 	i, refused, err := m.assemble(ctx, limit)
 	if err != nil {
@@ -26,21 +26,21 @@ func (m *Module) instantiate(ctx context.Context, limit uint64) (_ *instance, re
 	return i, 0, nil
 }
 
-// assemble makes an instance without its data segments, unless they were left in the module, and those
-// beside it with theirs.
+// assemble makes an instance without its data segments, unless they were left in the module, and its dependencies with
+// theirs.
 func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
-	inside, beside, refused, err := m.assembleBeside(ctx, limit)
+	inside, dependencies, refused, err := m.assembleDependencies(ctx, limit)
 	if err != nil {
 		return nil, refused, err
 	}
-	i, refused, err := m.assembleOne(inside, limit, beside)
+	i, refused, err := m.assembleOne(inside, limit, dependencies)
 	if err != nil {
-		closeAll(ctx, beside)
+		closeAll(ctx, dependencies)
 		return nil, refused, err
 	}
-	i.beside = beside
+	i.dependencies = dependencies
 	if m.hasKernel {
-		i.kernel = beside[0]
+		i.kernel = dependencies[0]
 		if err := i.findLeft(); err != nil {
 			i.close(ctx)
 			return nil, 0, err
@@ -50,12 +50,12 @@ func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refus
 	return i, 0, nil
 }
 
-// assembleBeside makes the instances of the modules that one is linked with, in order, and returns the context in which
+// assembleDependencies makes the instances of the module's dependencies, in order, and returns the context in which
 // imports find them. Their memories share the limit, and all use the counter of the first.
-func (m *Module) assembleBeside(
+func (m *Module) assembleDependencies(
 	ctx context.Context, limit uint64,
-) (inside context.Context, beside []*instance, refused int64, err error) {
-	if len(m.beside) == 0 {
+) (inside context.Context, dependencies []*instance, refused int64, err error) {
+	if len(m.dependencies) == 0 {
 		return ctx, nil, 0, nil
 	}
 	made := map[string]*instance{}
@@ -65,30 +65,30 @@ func (m *Module) assembleBeside(
 		}
 		return nil
 	})
-	for _, p := range m.beside {
-		i, refused, err := p.module.assembleOne(inside, limit, beside)
+	for _, p := range m.dependencies {
+		i, refused, err := p.module.assembleOne(inside, limit, dependencies)
 		if err == nil {
-			beside = append(beside, i)
+			dependencies = append(dependencies, i)
 			err = p.module.imprint(ctx, i)
 		}
 		if err != nil {
-			closeAll(ctx, beside)
+			closeAll(ctx, dependencies)
 			return nil, nil, refused, err
 		}
 		made[p.name] = i
-		made[wasm.CounterModule] = beside[0]
+		made[wasm.CounterModule] = dependencies[0]
 	}
-	return inside, beside, 0, nil
+	return inside, dependencies, 0, nil
 }
 
-// assembleOne makes an instance, whose memory is limited together with those of others.
+// assembleOne makes an instance whose memory shares its limit with those of other instances.
 func (m *Module) assembleOne(
 	ctx context.Context, limit uint64, others []*instance,
 ) (_ *instance, refused int64, err error) {
-	if err := ended(ctx, "instantiate"); err != nil { // a module may take tens of milliseconds
+	if err := contextError(ctx, "instantiate"); err != nil { // a module may take tens of milliseconds
 		return nil, 0, err
 	}
-	memory := &linearMemory{limit: min(limit, maxMemory), most: m.mostMemory(), beside: memoriesOf(others, nil)}
+	memory := &linearMemory{limit: min(limit, maxMemory), most: m.mostMemory(), siblings: memoriesOf(others, nil)}
 	made, err := m.instantiateWith(ctx, memory)
 	if err != nil {
 		memory.Free()
@@ -128,7 +128,7 @@ func (m *Module) mostMemory() uint64 {
 
 func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (made api.Module, err error) {
 	for _, limits := range m.description.Memories {
-		if need := uint64(limits.Min)<<16 + memory.besides(); need > memory.limit {
+		if need := uint64(limits.Min)<<16 + memory.siblingBytes(); need > memory.limit {
 			memory.refused = need
 			return nil,
 				&Error{Op: "instantiate", Kind: ErrMemory,
@@ -165,15 +165,15 @@ func (m *Module) enterAssembly(ctx context.Context) (leave func(), err error) {
 	case m.engine.assembling <- struct{}{}:
 		return func() { <-m.engine.assembling }, nil
 	case <-ctx.Done():
-		return nil, ended(ctx, "instantiate")
+		return nil, contextError(ctx, "instantiate")
 	}
 }
 
-// shareLimit lets the memories of an instance and of those beside it grow up to one limit.
+// shareLimit lets the memories of an instance and its dependencies grow up to one limit.
 func (i *instance) shareLimit() {
-	for _, b := range i.beside {
-		b.memory.beside = memoriesOf(i.beside, b)
-		b.memory.beside = append(b.memory.beside, i.memory)
+	for _, d := range i.dependencies {
+		d.memory.siblings = memoriesOf(i.dependencies, d)
+		d.memory.siblings = append(d.memory.siblings, i.memory)
 	}
 }
 
@@ -188,20 +188,20 @@ func memoriesOf(instances []*instance, but *instance) []*linearMemory {
 	return memories
 }
 
-// imprint gives a pristine instance the module's image. The image holds the data segments, which
-// the instance lacks, and is what the instance is reset to. The first instance makes it. Instances
-// depend only on the module, so all of them are equal.
+// imprint gives a pristine instance the module's image. The image holds the data segments, which the instance lacks,
+// and the instance is reset to it. The first instance makes it. Instances depend only on the module, so all of them are
+// equal.
 func (m *Module) imprint(ctx context.Context, i *instance) (err error) {
 	select {
 	case m.imaging <- struct{}{}:
 		defer func() { <-m.imaging }()
 	case <-ctx.Done(): // while another call makes the image
-		return ended(ctx, "instantiate")
+		return contextError(ctx, "instantiate")
 	}
 	defer func() {
 		switch {
 		case err != nil && ctx.Err() != nil:
-			err = ended(ctx, "instantiate")
+			err = contextError(ctx, "instantiate")
 		case errors.Is(err, errScattered):
 			err = &Error{Op: "instantiate", Kind: ErrModule, Reason: err.Error()}
 		case err != nil:

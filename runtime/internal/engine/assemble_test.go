@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// program is a small module, assembled by hand: one function "run" of no parameters and
-// results, over an optional memory and one imported function, "test.host".
+// program is a small module, assembled by hand: one function "run" without parameters and results, over an optional
+// memory and one imported function, "test.host".
 type program struct {
 	body      []byte   // instructions, without the final end
 	memory    int      // initial pages; negative for no memory
@@ -21,8 +21,8 @@ type program struct {
 	libraries []string // modules whose "run" is imported, as the next functions; the program's own comes after them
 	start     bool     // "run" is the start function too
 	tables    []byte   // the table section's contents
-	locals    byte     // how many locals of type i32 "run" has
-	copies    int      // how many more functions with the same body there are
+	locals    byte     // the number of locals of "run", of type i32
+	copies    int      // the number of further functions with the same body
 	filler    []byte   // a custom section's contents, to make digests differ
 	data      []wasm.Segment
 }
@@ -43,7 +43,7 @@ func join(parts ...[]byte) []byte {
 	return all
 }
 
-// function is an entry of the code section; nil stands for no locals.
+// function is an entry of the code section; nil means no locals.
 func function(locals []byte, code ...[]byte) []byte {
 	if locals == nil {
 		locals = []byte{0}
@@ -128,8 +128,8 @@ func memoryOf(module api.Module) (api.Memory, bool) {
 	return m, !reflect.ValueOf(m).IsNil()
 }
 
-// alone keeps the engine from doing anything in the background.
-func (e *Engine) alone() {
+// occupyStarts keeps the engine from doing anything in the background.
+func (e *Engine) occupyStarts() {
 	for range cap(e.starts) {
 		e.starts <- struct{}{}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // constantAddress is a module with so many pages of memory, whose function "run" stores 42 at a constant address, calls
-// a function, and returns what it loads from the address.
+// a function, and returns the value that it loads from the address.
 func constantAddress(address int32, pages int) []byte {
 	body := join([]byte{0x41}, signed(int(address)), []byte{0x21, 0, 0x20, 0, 0x41, 42, 0x36, 2, 0, 0x10, 1, 0x20, 0, 0x28, 2, 0})
 	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 2, 0x60, 0, 1, 0x7f, 0x60, 0, 0), section(3, 2, 0, 1),
@@ -19,15 +19,15 @@ func constantAddress(address int32, pages int) []byte {
 		section(10, join([]byte{2}, function([]byte{1, 1, 0x7f}, body), function(nil, []byte{0x03, 0x40, 0x0b}))...))
 }
 
-// behind is a memory with memory of the host before it.
-type behind struct{ host, guest []byte }
+// splitMemory is a guest's memory after memory of the host.
+type splitMemory struct{ host, guest []byte }
 
-func (b behind) Allocate(_, _ uint64) experimental.LinearMemory { return b }
-func (b behind) Reallocate(size uint64) []byte                  { return b.guest[:size] }
-func (b behind) Free()                                          {}
+func (m splitMemory) Allocate(_, _ uint64) experimental.LinearMemory { return m }
+func (m splitMemory) Reallocate(size uint64) []byte                  { return m.guest[:size] }
+func (m splitMemory) Free()                                          {}
 
 // TestAttackConstantAddresses: a guest with more than 2 GiB of memory would read the host's memory, and write to it,
-// through constant addresses. No guest has so much, whatever its limit. The control is what wazero does.
+// through constant addresses. No guest has so much, whatever its limit. The control is plain wazero.
 func TestAttackConstantAddresses(t *testing.T) {
 	const address, pages = -1 << 31, maxMemory>>16 + 1
 	e := newEngine(t, Options{}, nil)
@@ -43,7 +43,7 @@ func TestAttackConstantAddresses(t *testing.T) {
 	all, err := reserve(2*maxMemory + 1<<16)
 	require.NoError(t, err)
 	defer release(all)
-	split := behind{all[:maxMemory], all[maxMemory:]}
+	split := splitMemory{all[:maxMemory], all[maxMemory:]}
 	split.host[0] = 7
 	ctx := experimental.WithMemoryAllocator(t.Context(), split)
 	runtime := wazero.NewRuntime(ctx)

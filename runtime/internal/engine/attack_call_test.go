@@ -35,20 +35,20 @@ const (
 	attempts       = 5
 )
 
-// attack is a guest that takes what it can get.
+// attack is a guest that uses as many resources as it can get.
 type attack struct {
 	name    string
 	guest   guest
-	limits  string        // of its manifest, beside the timeout
+	limits  string        // of its manifest, in addition to the timeout
 	timeout time.Duration // 0 means 300 ms
 	callers int           // at once; 0 means 1
-	late    time.Duration // how late an answer may be beyond what is promised
+	late    time.Duration // the allowed delay of an answer in addition to the promised one
 	end     tool.Kind
-	// granted is what the limits let the guest have beyond what is promised, in bytes.
+	// granted is the memory that the limits allow the guest in addition to promisedMemory, in bytes.
 	granted int64
 	// check looks at the outcome, where its end does not say it all.
 	check func(tool.Outcome) error
-	// control shows that the attack works in wazero alone.
+	// control shows that the attack works in plain wazero.
 	control control
 }
 
@@ -174,15 +174,14 @@ func invocation(t testing.TB) tool.Invocation {
 	return tool.Invocation{CallID: "the-call", Tool: "guest", Arguments: arguments}
 }
 
-// innocently makes a call that harms nobody.
+// innocently calls the innocent tool.
 func innocently(t testing.TB, innocent *runtime.Tool) error {
 	_, err := innocent.Invoke(t.Context(), invocation(t))
 	return err
 }
 
-// control runs an attack in wazero alone, with its own WASI, to show that it works there.
-// What it shows is named by one field, of neverEnds, least and problem; if none is set,
-// that the guest is let in.
+// control runs an attack in plain wazero, with its own WASI, to show that it works there. One of neverEnds, least and
+// problem names the effect that it shows; if none is set, it shows that the guest is accepted.
 type control struct {
 	neverEnds bool   // the guest runs long after the deadline of its context
 	least     int64  // bytes that the guest takes of the host's memory
@@ -192,14 +191,14 @@ type control struct {
 	guest     *guest // a smaller attack of the same kind; nil: the row's own
 }
 
-// outlived is how long after its deadline a guest must run for a control to hold.
+// outlived is the time that a guest must run after its deadline for a control to hold.
 const outlived = 500 * time.Millisecond
 
 const briefly = 100 * time.Millisecond // a control's deadline
 
 func TestAttackControl(t *testing.T) { succeed(t, someAttacks()) }
 
-// succeed shows that attacks work in wazero alone, each in a subtest.
+// succeed shows that attacks work in plain wazero, each in a subtest.
 func succeed(t *testing.T, all []attack) {
 	eachTrial(t, all, func(a attack) trial {
 		one := trial{a.name, time.Minute, a.granted > 0 || a.control.least > 0 || a.end == tool.Memory}

@@ -45,7 +45,7 @@ func recursionAttacks() []attack {
 	load := slices.Concat(number(0), []byte{0x28, 2, 0})
 	count := slices.Concat(number(0), load, number(1), []byte{0x6a, 0x36, 2, 0})
 	again := slices.Concat(load, number(50_000), []byte{0x49, 0x04, 0x40}, call(1), []byte{0x0b})
-	long := slices.Repeat([]byte{0x20, 0, 0x21, 0}, 4000) // what each does that returns
+	long := slices.Repeat([]byte{0x20, 0, 0x21, 0}, 4000) // the work of each that returns
 	return []attack{
 		{name: "deep recursion that returns through long functions", guest: guest{memory: pages(1), locals: oneLocal, body: endless(store(0, 0), call(1)),
 			others: [][]byte{slices.Concat(count, again, long)}}, end: tool.Deadline, control: control{neverEnds: true}},
@@ -79,8 +79,8 @@ func wayBackAttacks() []attack {
 	}
 }
 
-// linkWords stores to each of so many words the address of another, so that each leads to all others.
-// It counts in local 0.
+// linkWords stores to each of so many words the address of another, so that each leads to all of them. It counts in
+// local 0.
 func linkWords(words uint32) []byte {
 	index := []byte{0x20, 0}
 	next := slices.Concat(index, number(1664525), []byte{0x6c}, number(1013904223), []byte{0x6a}, number(words-1), []byte{0x71}, number(2), []byte{0x74})
@@ -123,7 +123,7 @@ func bulkAttacks() []attack {
 }
 
 func streamAttacks() []attack {
-	// Writes of 1 MiB, whose vector stands at 0.
+	// Writes of 1 MiB, whose vector is at address 0.
 	flood := func(fd, mebibytes uint32) guest {
 		return guest{imports: []string{"fd_write"}, memory: pages(17), locals: oneLocal, body: slices.Concat(
 			store(0, 16), store(4, mebibyte), times(mebibytes, invoke(0, fd, 0, 1, 8)))}
@@ -140,7 +140,7 @@ func streamAttacks() []attack {
 		return nil
 	}
 	read := slices.Concat(store(0, 16), store(4, 16), invoke(0, 0, 0, 1, 8))
-	// A quarter of a billion vectors of no bytes.
+	// A quarter of a billion empty vectors.
 	vectors := guest{imports: []string{"fd_write"}, memory: pages(mostMemory >> 16), body: endless(invoke(0, 1, 0, 1<<28-8193, 2_147_450_000))}
 	slow := control{neverEnds: true, closing: true}
 	return []attack{
@@ -170,8 +170,7 @@ func hostCallAttacks() []attack {
 	}
 }
 
-// slowAttacks try to make what they do between two looks at the clock take longer than the
-// instructions that are counted for it.
+// slowAttacks try to work longer between two looks at the clock than their counted instructions should take.
 func slowAttacks() []attack {
 	small := guest{memory: pages(8192), locals: oneLocal, body: touch(8192 << 16)}
 	return []attack{

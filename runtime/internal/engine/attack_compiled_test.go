@@ -61,8 +61,8 @@ func compiledGuests() []compiled {
 	}
 }
 
-// positions are what stands before the loop: a read of standard input, a call, a call through
-// a table; or that it is in a callback.
+// positions say what precedes the loop: a read of standard input, a call, a call through a table; or that the loop is
+// in a callback.
 var positions = []string{"read", "call", "table", "callback"}
 
 // once is the form without a loop.
@@ -107,7 +107,7 @@ func TestAttackCompiledLoops(t *testing.T) {
 	})
 }
 
-// TestAttackCompiledLoopsControl: in wazero alone, each of them does, and what has no loop ends.
+// TestAttackCompiledLoopsControl: in plain wazero, each of them does, and functions without a loop end.
 func TestAttackCompiledLoopsControl(t *testing.T) {
 	eachCompiled(t, time.Minute, compiled.performPlainly, func(t *testing.T, e ending) {
 		require.True(t, e.reported, e.output)
@@ -130,7 +130,7 @@ func eachCompiled(t *testing.T, patience time.Duration, perform func(compiled, *
 		t.Run(c.name, func(t *testing.T) {
 			if performing() {
 				perform(c, t, c.read(t)).send(t)
-				os.Exit(0) // what loops would keep the process
+				os.Exit(0) // loops that still run would keep the process from ending
 			}
 			require.NoError(t, endings[i].failure)
 			judge(t, endings[i])
@@ -138,12 +138,12 @@ func eachCompiled(t *testing.T, patience time.Duration, perform func(compiled, *
 	}
 }
 
-// Deadlines of calls: alone, enough for each guest to come to its loop; beside others, more, since
-// the processors are shared.
+// Deadlines of calls. A single call has enough time for each guest to reach its loop. Concurrent calls have more, since
+// they share the processors.
 const (
-	deadlineAlone  = 60 * time.Millisecond
-	deadlineBeside = 250 * time.Millisecond
-	callersBeside  = 16
+	deadlineSingle     = 60 * time.Millisecond
+	deadlineConcurrent = 250 * time.Millisecond
+	concurrentCallers  = 16
 )
 
 func (c compiled) performLoops(t *testing.T, source []byte) report {
@@ -152,20 +152,20 @@ func (c compiled) performLoops(t *testing.T, source []byte) report {
 		return loadWithArgs(t, r, source, `["{position}", "{form}"]`, fmt.Sprintf(
 			"parameters: {type: object, properties: {position: {type: string}, form: {type: string}}, required: [position, form]}\nlimits: {timeout: %s}", timeout))
 	}
-	alone, beside, patient := hostile(deadlineAlone), hostile(deadlineBeside), hostile(time.Minute)
-	require.NoError(t, alone.Prepare(t.Context()))
+	single, concurrent, patient := hostile(deadlineSingle), hostile(deadlineConcurrent), hostile(time.Minute)
+	require.NoError(t, single.Prepare(t.Context()))
 	var result report
 	begin()
 	cases := casesOf(c.forms...)
 	for _, one := range cases {
-		result.attempt(t, alone, deadlineAlone, one)
+		result.attempt(t, single, deadlineSingle, one)
 	}
-	for first := 0; first < len(cases); first += callersBeside {
-		callers := make([]endlessCase, callersBeside)
+	for first := 0; first < len(cases); first += concurrentCallers {
+		callers := make([]endlessCase, concurrentCallers)
 		for i := range callers {
 			callers[i] = cases[(first+i)%len(cases)]
 		}
-		result.attempt(t, beside, deadlineBeside, callers...)
+		result.attempt(t, concurrent, deadlineConcurrent, callers...)
 	}
 	for _, one := range casesOf(once) {
 		if _, err := patient.Invoke(t.Context(), one.invocation(t)); err != nil {
@@ -175,8 +175,7 @@ func (c compiled) performLoops(t *testing.T, source []byte) report {
 	return result
 }
 
-// attempt makes calls at once, until the answers come in time, and adds what was best to the
-// report.
+// attempt makes concurrent calls, until all answers come in time, and adds the shortest delay of each to the report.
 func (r *report) attempt(t *testing.T, hostile *runtime.Tool, deadline time.Duration, cases ...endlessCase) {
 	fmt.Println(cases)
 	best := make([]time.Duration, len(cases))
@@ -214,7 +213,7 @@ func (c endlessCase) invocation(t *testing.T) tool.Invocation {
 	return tool.Invocation{CallID: "the-call", Tool: "guest", Arguments: arguments}
 }
 
-// performPlainly has all cases run in wazero alone, at once, and looks after a while which of them ended.
+// performPlainly has all cases run in plain wazero, at once, and looks after a while which of them ended.
 func (c compiled) performPlainly(t *testing.T, source []byte) report {
 	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig())
 	wasi_snapshot_preview1.MustInstantiate(t.Context(), r)
@@ -224,7 +223,7 @@ func (c compiled) performPlainly(t *testing.T, source []byte) report {
 	// A loop keeps its processor, and a collection would wait for it.
 	goruntime.GOMAXPROCS(len(all) + 2)
 	debug.SetGCPercent(-1)
-	time.AfterFunc(time.Minute, func() { os.Exit(1) }) // also if nobody waits for this process
+	time.AfterFunc(time.Minute, func() { os.Exit(1) }) // also if no parent waits for this process
 	begin()
 	var mu sync.Mutex
 	ended := map[endlessCase]error{}
@@ -240,7 +239,7 @@ func (c compiled) performPlainly(t *testing.T, source []byte) report {
 		}()
 	}
 	time.Sleep(briefly + outlived)
-	// The loops had as much time as what has none.
+	// Loops and cases without one run for the same time.
 	require.Eventually(t, func() bool {
 		mu.Lock()
 		defer mu.Unlock()

@@ -30,7 +30,7 @@ type bareModule struct {
 	types, globals, exports int
 	changing                bool     // the globals can change
 	bodies                  [][]byte // of the first functions; the first exported one is "run"
-	functions               int      // empty ones behind those
+	functions               int      // empty ones after those
 }
 
 func (m bareModule) bytes() []byte {
@@ -217,9 +217,9 @@ func blocksOf(values, n int) []byte {
 		repeat(values, number(1)), repeat(n, []byte{0x02, 1, 0x0b}), repeat(values, drop))}}}.bytes()
 }
 
-// TestAttackCostlyFunctions: what the compiler takes in one function, where it cannot be stopped in this process, is
-// bounded. The controls are as many of what costs nothing, or less of the same. What it would take,
-// TestCostlyFunctionsCostMore shows.
+// TestAttackCostlyFunctions: the compiler's work on one function, during which it cannot be stopped in this process, is
+// bounded. The controls have as many constructs that cost nothing, or fewer of the same. TestCostlyFunctionsCostMore
+// shows the cost without the bounds.
 func TestAttackCostlyFunctions(t *testing.T) {
 	for _, c := range costly() {
 		t.Run(c.name, func(t *testing.T) {
@@ -233,8 +233,8 @@ func TestAttackCostlyFunctions(t *testing.T) {
 	}
 }
 
-// TestCostlyFunctionsCostMore: what those bounds are for. The attacks take several times the time or memory of the
-// controls.
+// TestCostlyFunctionsCostMore shows that those bounds are needed: the attacks take several times the time or memory of
+// the controls.
 func TestCostlyFunctionsCostMore(t *testing.T) {
 	cost := func(source []byte) (time.Duration, uint64) {
 		e := newEngine(t, Options{Trusted: []Digest{DigestOf(source)}}, nil)
@@ -255,8 +255,8 @@ func TestCostlyFunctionsCostMore(t *testing.T) {
 	}
 }
 
-// TestReexportsCostMore: what the bound on them is for. An instance whose imports a module only passes on takes several
-// times as long as one whose imports the module defines.
+// TestReexportsCostMore shows that the bound on reexports is needed: an instance whose imports a module only passes on
+// takes several times as long as one whose imports the module defines.
 func TestReexportsCostMore(t *testing.T) {
 	const n = 5_000
 	cost := func(passes bool) time.Duration {
@@ -279,7 +279,7 @@ func TestReexportsCostMore(t *testing.T) {
 }
 
 // TestCodeCounts: modules count the native code that their instances show, also if it is many times as long as the
-// module and compiled into memory. The control is what compilers write, for which the estimate is enough.
+// module and compiled into memory. The control is compilers' output, for which the estimate is enough.
 func TestCodeCounts(t *testing.T) {
 	for what, c := range map[string]struct {
 		source []byte
@@ -301,8 +301,8 @@ func TestCodeCounts(t *testing.T) {
 	}
 }
 
-// TestAttackManyCompilations: only so many compilations run at a time, of modules that take much memory. Others wait,
-// and end with the engine.
+// TestAttackManyCompilations: only so many compilations run at a time, of modules that take much memory. Further ones
+// wait, and end with the engine.
 func TestAttackManyCompilations(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	for range cap(e.compiling) {
@@ -388,8 +388,8 @@ func TestAttackRewritesAtOnce(t *testing.T) {
 }
 
 // TestAttackNativeCode: a module is refused when its native code is longer than a call can reach, also if it is
-// trusted, whether it was compiled in this process, in a child process or before. wazero would write the end of the
-// distance only, and run what stands there. The control has as much as is allowed.
+// trusted, whether it was compiled in this process, in a child process or before. wazero would write only the low bits
+// of the distance, and run the code to which they lead. The control has the maximum size.
 func TestAttackNativeCode(t *testing.T) {
 	source := program{memory: -1, body: bytes.Repeat([]byte{0x41, 1, 0x1a}, 1000)}.bytes()
 	for name, options := range map[string]Options{

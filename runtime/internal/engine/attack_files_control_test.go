@@ -24,9 +24,8 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// These tests show that the attacks on files which hostfuncs/files and package runtime
-// withstand work in wazero alone, with its own WASI and its own mounts, through the same
-// guest. docs/attacks.md lists which belongs to which.
+// These tests show that the attacks on files which hostfuncs/files and package runtime withstand work in plain wazero,
+// with its own WASI and its own mounts, through the same guest. docs/attacks.md lists which belongs to which.
 
 // wasiCall is a WASI call of the probe; see internal/guests/probe/raw.go.
 type wasiCall map[string]any
@@ -46,7 +45,7 @@ const (
 	hostSecret              = "of the host's"
 )
 
-// exposed is a mounted directory beside a secret.
+// exposed is a mounted directory next to a secret.
 type exposed struct{ outside, project string }
 
 func newExposed(t *testing.T) exposed {
@@ -69,7 +68,7 @@ func newExposed(t *testing.T) exposed {
 func (e exposed) path(name string) string { return filepath.Join(e.project, name) }
 func (e exposed) secret() string          { return filepath.Join(e.outside, "secret.txt") }
 
-// contents returns what a file holds; "absent" where there is none.
+// contents returns the contents of a file, or "absent" if there is none.
 func contents(name string) string {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -132,7 +131,7 @@ func opening(path string, oflags, rights int) wasiCall {
 type fileAttack struct {
 	name  string
 	calls []wasiCall
-	// harm reports what the attack did.
+	// harm reports whether the attack succeeded.
 	harm   func(e exposed, answers []wasiAnswer) bool
 	mounts []func(dir string) wazero.FSConfig
 }
@@ -201,7 +200,7 @@ func TestAttackFilesControl(t *testing.T) {
 			t.Run(a.name, func(t *testing.T) {
 				e := newExposed(t)
 				answers := u.call(t, mount(e.project), a.calls...)
-				assert.True(t, a.harm(e, answers), "mount %d: in wazero alone the attack must work: %+v", i, answers)
+				assert.True(t, a.harm(e, answers), "mount %d: in plain wazero the attack must work: %+v", i, answers)
 			})
 		}
 	}
@@ -228,7 +227,7 @@ func TestAttackFilesSpellingsControl(t *testing.T) {
 	assert.GreaterOrEqual(t, leaks, 3)
 }
 
-// TestAttackFilesPipeControl: opening a pipe takes until somebody writes to it.
+// TestAttackFilesPipeControl: opening a pipe blocks until it is opened for writing.
 func TestAttackFilesPipeControl(t *testing.T) {
 	u, e := newUnguarded(t), newExposed(t)
 	require.NoError(t, syscall.Mkfifo(e.path("pipe"), 0o600))
@@ -241,7 +240,7 @@ func TestAttackFilesPipeControl(t *testing.T) {
 		released <- writer
 	})
 	u.call(t, readOnly(e.project), opening("pipe", 0, readRight))
-	assert.GreaterOrEqual(t, time.Since(start), patience, "in wazero alone the open hangs")
+	assert.GreaterOrEqual(t, time.Since(start), patience, "in plain wazero the open hangs")
 	assert.NoError(t, (<-released).Close())
 }
 

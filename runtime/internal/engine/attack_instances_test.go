@@ -30,7 +30,7 @@ func manyEmpty(functions int) []byte {
 	return bodies
 }
 
-// allocatedBy is how many bytes of the Go heap do allocates.
+// allocatedBy returns the number of bytes that do allocates in the Go heap.
 func allocatedBy(do func()) int64 {
 	var before, after goruntime.MemStats
 	goruntime.ReadMemStats(&before)
@@ -41,7 +41,7 @@ func allocatedBy(do func()) int64 {
 
 // TestAttackFirstTrap: the first call of a module that traps describes none of its functions, which takes time with
 // functions × exports and memory that no limit of the call counts. That is done when the module is compiled, or read
-// from the cache. The control is wazero alone.
+// from the cache. The control is plain wazero.
 func TestAttackFirstTrap(t *testing.T) {
 	const functions, each = 20_000, 100 // bytes at least for the description of each
 	source := many(functions)
@@ -114,7 +114,7 @@ func TestAttackInstancesOfEndedCalls(t *testing.T) {
 		"a": program{memory: 1}.bytes(), "b": program{memory: 1, filler: []byte("another")}.bytes()}}
 	module := compileLinked(t, e, source)
 	images := func() (n int) { // each module makes one when it is first instantiated
-		for _, m := range []*Module{module, module.beside[0].module, module.beside[1].module} {
+		for _, m := range []*Module{module, module.dependencies[0].module, module.dependencies[1].module} {
 			if m.image != nil {
 				n++
 			}

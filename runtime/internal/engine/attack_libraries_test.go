@@ -29,8 +29,8 @@ func compileLinked(t *testing.T, e *Engine, source Source) *Module {
 }
 
 // TestAttackStacksOfStartFunctions: a start function that recurses deeply, of a module or of a library, leaves no large
-// stack, neither to the rest of its run, which has a stack of its own, nor to an idle instance. The control is one that
-// does not.
+// stack, neither to the rest of its run, which has its own stack, nor to an idle instance. The control is one that does
+// not.
 func TestAttackStacksOfStartFunctions(t *testing.T) {
 	for _, calls := range []int{10, 30_000} {
 		start := recursing(calls)
@@ -48,7 +48,7 @@ func TestAttackStacksOfStartFunctions(t *testing.T) {
 			require.NotNil(t, i, "%s, %d calls", what, calls)
 			deep := i
 			if what == "library" {
-				deep = i.beside[0]
+				deep = i.dependencies[0]
 			}
 			held, known := i.held()
 			assert.True(t, known)
@@ -58,8 +58,8 @@ func TestAttackStacksOfStartFunctions(t *testing.T) {
 	}
 }
 
-// TestAttackTextOfADigest: what is hashed for the digest of a module with libraries is no module, even while a module
-// with that digest is there.
+// TestAttackTextOfADigest: the text that is hashed for the digest of a module with libraries is refused as a module,
+// even while the engine has a module with that digest.
 func TestAttackTextOfADigest(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	source := Source{

@@ -35,8 +35,8 @@ func TestAttackLiesControl(t *testing.T) {
 	})
 }
 
-// resident returns a line of this process's memory in bytes: VmRSS is what it has, VmHWM
-// the most that it has had since resetPeak.
+// resident returns a line of this process's memory in bytes: VmRSS is its current resident memory, VmHWM the maximum
+// since resetPeak.
 func resident(t *testing.T, line string) int64 {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")

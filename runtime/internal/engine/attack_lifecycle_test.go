@@ -27,7 +27,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// plainly instantiates a guest in wazero alone.
+// plainly instantiates a guest in plain wazero.
 func plainly(t *testing.T, config wazero.RuntimeConfig, module []byte) (wazero.Runtime, api.Module) {
 	t.Helper()
 	r := wazero.NewRuntimeWithConfig(t.Context(), config)
@@ -37,8 +37,8 @@ func plainly(t *testing.T, config wazero.RuntimeConfig, module []byte) (wazero.R
 	return r, instance
 }
 
-// TestAttackHostFunctionSleeps: a host function that keeps its contract ends with the
-// call's context. One that does not can't be stopped, which is why it is a contract.
+// TestAttackHostFunctionSleeps: a host function that keeps its contract ends with the call's context. One that breaks
+// the contract cannot be stopped.
 func TestAttackHostFunctionSleeps(t *testing.T) {
 	const deadline, sleep = 100 * time.Millisecond, time.Second
 	over := func(call func(context.Context, hostfuncs.Memory, []uint64) error) time.Duration {
@@ -92,8 +92,8 @@ func TestAttackExitThenNextCall(t *testing.T) {
 	assert.True(t, instance.IsClosed())
 }
 
-// TestAttackCloseWhileRunning: closing waits for the calls under way, which their
-// deadlines end. The control goes on in a runtime that is closed.
+// TestAttackCloseWhileRunning: closing waits for the calls in progress, which their deadlines end. The control
+// continues in a closed runtime.
 func TestAttackCloseWhileRunning(t *testing.T) {
 	spinning := guest{body: endless()}.bytes()
 	if performing() {
@@ -160,7 +160,7 @@ func TestAttackManyCalls(t *testing.T) {
 		require.NoError(t, control.failure)
 		require.True(t, control.reported, control.output)
 		if control.Baseline > 0 {
-			assert.Greater(t, control.grown(), int64(promisedMemory), "instances of wazero alone, a fiftieth of them")
+			assert.Greater(t, control.grown(), int64(promisedMemory), "instances of plain wazero, a fiftieth of them")
 		}
 		return
 	}
@@ -190,8 +190,8 @@ func TestAttackManyCalls(t *testing.T) {
 	result.send(t)
 }
 
-// TestAttackManyInstances is the control of TestAttackManyCalls: what instances of wazero
-// alone hold, which nothing bounds.
+// TestAttackManyInstances is the control of TestAttackManyCalls: the memory that instances of plain wazero hold, which
+// nothing bounds.
 func TestAttackManyInstances(t *testing.T) {
 	ctx := t.Context()
 	r := wazero.NewRuntime(ctx)
@@ -231,7 +231,7 @@ func TestAttackTimeoutsLeaveNoGoroutine(t *testing.T) {
 			return // the control takes seconds of each processor
 		}
 		e := perform(t.Context(), t.TempDir(), t.Name(), 5*time.Second)
-		for range 2 { // the control now and then stands still itself
+		for range 2 { // the control itself hangs now and then
 			if !e.reported {
 				e = perform(t.Context(), t.TempDir(), t.Name(), 5*time.Second)
 			}
@@ -241,8 +241,8 @@ func TestAttackTimeoutsLeaveNoGoroutine(t *testing.T) {
 		assert.EqualValues(t, 1, e.Value, "goroutines that the control left behind")
 		return
 	}
-	// The guest never gives its processor back, not even for a collection, and with two of them
-	// it happens that nobody is left to look at the timers.
+	// The guest never gives its processor back, not even for a collection, and with only two processors, sometimes none is
+	// left to look at the timers.
 	goruntime.GOMAXPROCS(8)
 	debug.SetGCPercent(-1)
 	_, instance := plainly(t, wazero.NewRuntimeConfig(), spinning)

@@ -25,11 +25,11 @@ type module struct {
 	source []byte
 	// says is part of the refusal; empty for a module that is compiled, in a child.
 	says string
-	// slow: in wazero alone, compiling it goes on for longer than compiling may take.
+	// slow: in plain wazero, compiling it takes longer than the time limit of compilations.
 	slow bool
-	// late: in wazero alone, compiling it goes on after the deadline of its context.
+	// late: in plain wazero, compiling it continues after the deadline of its context.
 	late bool
-	// costs is what compiling it in wazero alone takes of the host's memory at least.
+	// costs is the minimum host memory that compiling it in plain wazero takes.
 	costs int64
 }
 
@@ -98,8 +98,8 @@ func lies() []module {
 	return all
 }
 
-// TestAttackLoad: what costs too much to compile is refused before the compiler sees it,
-// and what is compiled costs a child.
+// TestAttackLoad: a module that is too costly to compile is refused before the compiler sees it, and the cost of
+// compiling an accepted one falls on a child process.
 func TestAttackLoad(t *testing.T) {
 	all := testsize.Sample(append(modules(), lies()...), 6)
 	eachTrial(t, all, func(m module) trial { return trial{name: m.name, patience: time.Minute} }, module.perform, func(m module, t *testing.T, e ending) {
@@ -137,7 +137,7 @@ func (m module) perform(t *testing.T) report {
 	return result
 }
 
-// TestAttackLoadControl: wazero alone compiles the same modules at great cost.
+// TestAttackLoadControl: plain wazero compiles the same modules at great cost.
 func TestAttackLoadControl(t *testing.T) {
 	eachTrial(t, testsize.Sample(modules(), 1), func(m module) trial {
 		if m.slow {

@@ -22,7 +22,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// taken returns how many bytes the system has for the file of an image.
+// taken returns the number of bytes that the system has for the file of an image.
 func (i *image) taken(t *testing.T) int64 {
 	t.Helper()
 	info, err := i.file.file.Stat()
@@ -30,8 +30,8 @@ func (i *image) taken(t *testing.T) int64 {
 	return info.Sys().(*syscall.Stat_t).Blocks * 512
 }
 
-// touching is a module that reads each page of its memory, and writes what it has read into it if it writes. Then it
-// calls the host. It has data in the middle and near the end.
+// touching is a module that reads from each page of its memory and, if writes is set, writes the value back to the
+// page. Then it calls the host. It has data in the middle and near the end.
 func touching(pages int, writes bool) program {
 	touch := []byte{0x20, 0, 0x28, 2, 0, 0x1a} // local.get 0, i32.load, drop
 	if writes {
@@ -47,7 +47,7 @@ func touching(pages int, writes bool) program {
 // a hole of a file in memory a page when a private mapping of it is touched, and the page stays when the call has
 // ended. The control maps a file with a hole.
 func TestAttackImageFills(t *testing.T) {
-	for _, pages := range []int{32, 1024} { // the instance keeps what is written, or returns it
+	for _, pages := range []int{32, 1024} { // the instance keeps written pages, or returns them
 		for _, writes := range []bool{false, true} {
 			e := newEngine(t, Options{}, noHost)
 			module := compile(t, e, touching(pages, writes))
@@ -64,7 +64,7 @@ func TestAttackImageFills(t *testing.T) {
 			}
 			i, _, err := module.instantiate(t.Context(), uint64(run.MemoryLimit))
 			require.NoError(t, err)
-			require.NoError(t, i.equals(t.Context(), module.image)) // what the start of a program compares
+			require.NoError(t, i.equals(t.Context(), module.image)) // the comparison at the start of a program
 			i.close(t.Context())
 			assert.Equal(t, before, module.image.taken(t), "%d pages, writes: %v", pages, writes)
 		}
@@ -164,12 +164,12 @@ func TestAttackManyMappings(t *testing.T) {
 	e.settled()
 	assert.LessOrEqual(t, e.idle.mapped, int64(mostMappings))
 	assert.LessOrEqual(t, e.residents.taken.mappings, int64(mostMappings))
-	const code = 4 // mappings of a module's code, and what the Go runtime takes meanwhile
+	const code = 4 // mappings of a module's code, and of the Go runtime meanwhile
 	assert.InDelta(t, e.idle.mapped+e.residents.taken.mappings, inProcess()-before, code*tools, "that is what the process has")
-	assert.Greater(t, tools*(2*places+1), mostMappings, "the control: what it takes to keep all")
+	assert.Greater(t, tools*(2*places+1), mostMappings, "the control: the mappings of all instances")
 }
 
-// TestAttackLongComparisons: comparing what a start left with the image ends with the call.
+// TestAttackLongComparisons: comparing the state after a start with the image ends with the call.
 func TestAttackLongComparisons(t *testing.T) {
 	e := newEngine(t, Options{}, noHost)
 	module := compile(t, e, program{memory: 2 * comparedBytes >> 16, body: nothing, data: []wasm.Segment{{Offset: 1, Bytes: []byte{1}}}})
@@ -184,7 +184,7 @@ func TestAttackLongComparisons(t *testing.T) {
 	assert.ErrorIs(t, err, ErrNotStarted)
 }
 
-// TestAttackLongImages: making an image of what a start left ends with the start. It took seconds for a memory of
+// TestAttackLongImages: making an image of the state after a start ends with the start. It took seconds for a memory of
 // gigabytes, for which the program counted as a runaway, and the server ended. The last 2 pages are not zero.
 func TestAttackLongImages(t *testing.T) {
 	e := newEngine(t, Options{}, noHost)
@@ -255,7 +255,7 @@ func TestAttackDataFarApart(t *testing.T) {
 	}
 }
 
-// TestSpansToMap: what is not zero is mapped, with short gaps, in a bounded number of spans.
+// TestSpansToMap: pages that are not zero are mapped, with short gaps, in a bounded number of spans.
 func TestSpansToMap(t *testing.T) {
 	const size = 1024 * systemPage
 	for _, c := range []struct {
@@ -284,8 +284,9 @@ func TestSpansToMap(t *testing.T) {
 }
 
 // TestAttackLargePages: a store to a large page waits until the system has cleared two megabytes, for three units of
-// fuel. So no memory of a guest has large pages, even where they are the system's default: not what it starts with, not
-// what grows, in no instance of a module or a program. The control is memory that says nothing about them.
+// fuel. So no memory of a guest has large pages, even where they are the system's default: neither the memory that it
+// starts with nor the memory that it grows by, in any instance of a module or a program. The control is memory without
+// advice about large pages.
 func TestAttackLargePages(t *testing.T) {
 	small := func(memory []byte) (all bool) {
 		all = true

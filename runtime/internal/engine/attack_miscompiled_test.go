@@ -23,7 +23,7 @@ const (
 	resultsBytes = 4 << 10
 )
 
-// computed runs a module that calls test.host, here and on wazero alone, and returns what either left in its memory.
+// computed runs a module that calls test.host, here and on plain wazero, and returns what either left in its memory.
 // The host's function copies text, which goes through vector registers.
 func computed(t *testing.T, source []byte) (here, plainly []byte) {
 	t.Helper()
@@ -54,7 +54,7 @@ func computed(t *testing.T, source []byte) (here, plainly []byte) {
 	return here, plainly
 }
 
-// miscompiledModule has functions without results behind test.host, of types behind () -> (). The last is run.
+// miscompiledModule has functions without results after test.host, of types after () -> (). The last is run.
 func miscompiledModule(types [][]byte, typed []byte, bodies ...[]byte) []byte {
 	types = append([][]byte{typeOf(nil, nil)}, types...)
 	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, join(leb(len(types)), join(types...))...),
@@ -92,7 +92,7 @@ func selects(kind byte, load, zero, store, typed []byte) []byte {
 	return miscompiledModule(types, append(typedAs, 0), bodies...)
 }
 
-// TestAttackSelects: a guest does not read what the host or another call left in vector registers. On wazero alone it
+// TestAttackSelects: a guest does not read what the host or another call left in vector registers. On plain wazero it
 // does (v1.12.0, amd64).
 func TestAttackSelects(t *testing.T) {
 	leaked := false
@@ -106,7 +106,7 @@ func TestAttackSelects(t *testing.T) {
 		assert.Equal(t, make([]byte, resultsBytes), here, what)
 		leaked = leaked || bytes.ContainsFunc(plainly, func(r rune) bool { return r != 0 })
 	}
-	assert.True(t, leaked || goruntime.GOARCH != "amd64", "control: wazero alone returns what registers held")
+	assert.True(t, leaked || goruntime.GOARCH != "amd64", "control: plain wazero returns what registers held")
 }
 
 // TestSelectsChoose: whatever replaces a select returns the first of the values, bit for bit, unless the condition is 0.
@@ -194,8 +194,8 @@ func maskComparisons(wide bool) (all []maskComparison) {
 	return all
 }
 
-// TestComparisonsOfMasks: what compares 0 with the result of and, as Go writes x&y > 0, jumps as it should. On wazero
-// alone it jumps as if the order were the other one (v1.12.0, amd64 and arm64).
+// TestComparisonsOfMasks: what compares 0 with the result of and, as Go writes x&y > 0, jumps as it should. On plain
+// wazero it jumps as if the order were the other one (v1.12.0, amd64 and arm64).
 func TestComparisonsOfMasks(t *testing.T) {
 	for _, wide := range []bool{false, true} {
 		kind, constant := byte(typeI32), byte(0x41)
@@ -226,7 +226,7 @@ func TestComparisonsOfMasks(t *testing.T) {
 }
 
 // TestComparisonsOfGlobals: a comparison with a global before anything else in a function is made before the global
-// changes. wazero alone (v1.12.0, amd64) makes it at the branch. Here, the function first pays for itself, by which the
+// changes. Plain wazero (v1.12.0, amd64) makes it at the branch. Here, the function first pays for itself, by which the
 // compiler sees that the global may change.
 func TestComparisonsOfGlobals(t *testing.T) {
 	compares := function([]byte{1, 1, typeI32}, []byte{0x20, 0, 0x23, 0, 0x48, 0x21, 1}, []byte{0x41, 0, 0x24, 0}, []byte{0x20, 1, 0x0d, 0},
@@ -251,9 +251,9 @@ func TestProcessorsWithoutCounts(t *testing.T) {
 	}
 }
 
-// TestAttackWideResults: a guest gets 32 bits where a host function returns a number of 32 bits, whatever stands beside
-// them. wazero alone (v1.12.0, amd64) may use all 64 as part of an address that was checked without the upper half; that
-// ends the process, so there is no control but the numbers.
+// TestAttackWideResults: a guest gets 32 bits where a host function returns a number of 32 bits, whatever the upper
+// half holds. Plain wazero (v1.12.0, amd64) may use all 64 as part of an address that was checked without the upper
+// half; that ends the process, so there is no control but the numbers.
 func TestAttackWideResults(t *testing.T) {
 	stack := []uint64{math.MaxUint64, math.MaxUint64}
 	narrow(stack, []hostfuncs.ValueType{hostfuncs.I64, hostfuncs.I32})
@@ -261,7 +261,7 @@ func TestAttackWideResults(t *testing.T) {
 
 	const secondLoad, at = 2 << 10, resultsAt + 8
 	body := function([]byte{1, 1, typeI32}, []byte{0x10, 1, 0x22, 0, 0x28, 2, 0, 0x1a}, // loads from where the result says
-		[]byte{0x23, 0, 0x04, 0x40, 0x41, 5, 0x24, 0, 0x05, 0x41, 6, 0x24, 0, 0x0b}, // and again behind a join
+		[]byte{0x23, 0, 0x04, 0x40, 0x41, 5, 0x24, 0, 0x05, 0x41, 6, 0x24, 0, 0x0b}, // and again after a join
 		[]byte{0x41}, signed(at), []byte{0x20, 0, 0x28, 2, 0, 0x36, 2, 0, 0x10, 0})
 	source := join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, join([]byte{2}, typeOf(nil, nil), typeOf(nil, []byte{typeI32}))...),
 		section(2, join([]byte{2}, name("test"), name("host"), []byte{0, 0}, name("wide"), name("host"), []byte{0, 1})...), section(3, 1, 0),

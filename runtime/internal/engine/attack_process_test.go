@@ -23,9 +23,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An attack runs in a process of its own, this test binary once more, so that what it
-// takes can be measured, and a crash or a hang is observed and not suffered. In that
-// process the test of the same name performs the attack; in this one it judges.
+// An attack runs in a separate process, this test binary once more, so that its memory and time can be measured, and
+// the test survives a crash or a hang. In that process the test of the same name performs the attack; in this one it
+// judges.
 //
 // The race detector changes the times and the memory that are measured here, so these
 // tests are not for it. TestAttackHammer, of package runtime, is.
@@ -42,15 +42,15 @@ func begin() { fmt.Println(beginning) }
 
 const beginning = "the attack begins"
 
-// report is what a process measured that performed an attack.
+// report holds the measurements of a process that performed an attack.
 type report struct {
-	Over     []time.Duration // for each attempt, how long after the deadline the last answer came
+	Over     []time.Duration // for each attempt, the delay of the last answer after the deadline
 	Ends     []string        // the kinds of the calls' ends; empty for success
 	Problem  string          // the text of the last error
 	Baseline int64           // bytes resident before the attack; 0 where the system does not tell
 	Peak     int64           // the most bytes resident during it
-	Survivor string          // what became of an innocent call afterwards; empty for success
-	Value    int64           // what a control got hold of, in a unit of its own
+	Survivor string          // the failure of an innocent call afterwards; empty for success
+	Value    int64           // the size of a control's effect, in a unit that the control chooses
 }
 
 func (r report) grown() int64 { return r.Peak - r.Baseline }
@@ -62,7 +62,7 @@ func (r report) send(t *testing.T) {
 	require.NoError(t, os.WriteFile(os.Getenv(reportFile), encoded, 0o600))
 }
 
-// ending is how a process came to its end that performed an attack.
+// ending describes how a process that performed an attack ended.
 type ending struct {
 	report
 	reported bool
@@ -71,9 +71,8 @@ type ending struct {
 	failure  error // of this process, so that the attack says nothing
 }
 
-// perform runs the named test in a process of its own, which is killed when so much time
-// has passed since the attack began, or since the process last said something. It may be
-// called from any goroutine.
+// perform runs the named test in a separate process, which is killed when so much time has passed since the attack
+// began, or since the process last said something. It may be called from any goroutine.
 func perform(ctx context.Context, directory, name string, patience time.Duration) ending {
 	executable, err := os.Executable()
 	if err != nil {
@@ -110,7 +109,7 @@ func perform(ctx context.Context, directory, name string, patience time.Duration
 type trial struct {
 	name     string // of the subtest
 	patience time.Duration
-	large    bool // it takes gigabytes, so that it runs beside no other such
+	large    bool // it takes gigabytes, so only one such trial runs at a time
 }
 
 // eachTrial performs attacks, some at a time, and judges in a subtest each how its process ended. In a
@@ -134,9 +133,9 @@ func eachTrial[T any](t *testing.T, all []T, trialOf func(T) trial, perform func
 	}
 }
 
-// atOnce performs the trials, subtests of this test, so many at a time. What it returns is in the order
-// of the trials. In a process that performs, it does nothing.
-func atOnce(t *testing.T, most int, trials []trial) []ending {
+// atOnce performs the trials, subtests of this test, with a limit on how many run at a time. The endings are in the
+// order of the trials. In a process that performs an attack, it does nothing.
+func atOnce(t *testing.T, limit int, trials []trial) []ending {
 	t.Helper()
 	endings := make([]ending, len(trials))
 	if performing() {
@@ -144,7 +143,7 @@ func atOnce(t *testing.T, most int, trials []trial) []ending {
 	}
 	var group sync.WaitGroup
 	var large sync.Mutex
-	turns := make(chan struct{}, most)
+	turns := make(chan struct{}, limit)
 	for i, one := range trials {
 		directory := t.TempDir()
 		group.Go(func() {
@@ -161,7 +160,7 @@ func atOnce(t *testing.T, most int, trials []trial) []ending {
 	return endings
 }
 
-// exactly is the pattern that matches one test and no other.
+// exactly returns a pattern that matches only this test.
 func exactly(name string) string {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
@@ -170,9 +169,8 @@ func exactly(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// listener keeps the first kilobytes of what a process says, and calls heard when the
-// attack begins, and then whenever the process says something. It serves one goroutine at a
-// time.
+// listener keeps the first kilobytes of a process's output, and calls heard when the attack begins, and then whenever
+// the process says something. It serves one goroutine at a time.
 type listener struct {
 	said  bytes.Buffer
 	heard func()
@@ -191,11 +189,11 @@ func (l *listener) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// subtest is how the testing package spells a subtest's name.
+// subtest returns a subtest's name as the testing package spells it.
 func subtest(name string) string { return strings.ReplaceAll(name, " ", "_") }
 
-// guest is a hostile WASI command, assembled by hand. Function 0 and up are its imports,
-// then comes _start, then the others; all but the imports take and return nothing.
+// guest is a hostile WASI command, assembled by hand. Function 0 and up are its imports, then comes _start, then the
+// functions in others; all but the imports take and return nothing.
 type guest struct {
 	imports    []string // of WASI
 	memory     []byte   // its limits (§5.3.4); nil for no memory

@@ -10,7 +10,7 @@ import (
 )
 
 // TestAttackReferences: a guest that makes references to a function without end takes no memory for them, in a run and
-// in an instance that is kept. The control is wazero alone.
+// in an instance that is kept. The control is plain wazero.
 func TestAttackReferences(t *testing.T) {
 	const references = 300_000
 	// loop: ref.func 0, drop; local 0 += 1; if local 0 < references: again

@@ -81,7 +81,7 @@ func withData(module, data []byte) []byte {
 }
 
 // pressed is a function in which an operation runs in a loop through which many vectors, its operands among them, pass
-// in registers, and are used afterwards. Of the vectors, some stand before the operands.
+// in registers, and are used afterwards. Some of the vectors come before the operands.
 func pressed(o replacedOperation, order []int, before, vectors, at int) []byte {
 	var types []byte
 	operands := make([]int, len(order))
@@ -114,8 +114,8 @@ func pressed(o replacedOperation, order []int, before, vectors, at int) []byte {
 	return function(join(leb(len(types)+2), groups), code)
 }
 
-// pressedNumber is a function in which an operation on a whole number runs while many others are in registers. Its
-// operand is passed to another function afterwards.
+// pressedNumber is a function in which an operation on a whole number runs while many other numbers are in registers.
+// Its operand is passed to another function afterwards.
 func pressedNumber(o replacedOperation, numbers, differences, at int, sink int) []byte {
 	var code []byte
 	local := func(n int) []byte { return join([]byte{0x20}, leb(n)) }
@@ -139,8 +139,8 @@ func orders(n int) [][]int {
 	return map[int][][]int{1: {{0}}, 2: {{0, 1}, {1, 0}}, 3: {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}}[n]
 }
 
-// TestAttackManyRegisters: an instruction gives what it should while all registers are in use. On wazero alone
-// (v1.12.0, amd64) it gives what a temporary value was before, or what the stack held.
+// TestAttackManyRegisters: an instruction gives the correct result while all registers are in use. On plain wazero
+// (v1.12.0, amd64) the result is the previous value of a temporary, or leftover stack contents.
 func TestAttackManyRegisters(t *testing.T) {
 	data := make([]byte, 1024)
 	for n := range data {
@@ -187,8 +187,8 @@ func TestAttackManyRegisters(t *testing.T) {
 	assert.True(t, len(wrong) > 8 || goruntime.GOARCH != "amd64", "control: %d wrong", len(wrong))
 }
 
-// TestReplacementsCompute: whatever replaces an instruction gives, bit for bit, what it does on the interpreter. Where
-// that is no number, it gives the canonical one, but for its sign, so that it tells nothing.
+// TestReplacementsCompute: a replacement gives, bit for bit, the result that the interpreter gives for the original
+// instruction. If that is a NaN, it gives the canonical NaN, except for its sign, so that the NaN reveals nothing.
 func TestReplacementsCompute(t *testing.T) {
 	patterns := [][2]uint64{
 		{0, 0}, {1, math.MaxUint64}, {1 << 63, 1 << 63}, {0x7ff0_0000_0000_0000, 0xfff0_0000_0000_0000},

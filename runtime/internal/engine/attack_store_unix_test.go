@@ -20,8 +20,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// TestAttackIrregularEntries puts something else in the place of each file of an entry: the
-// entry is made again, and what stood there is not read.
+// TestAttackIrregularEntries puts something else in the place of each file of an entry: the entry is made again, and
+// the replacement is not read.
 func TestAttackIrregularEntries(t *testing.T) {
 	linkTo := func(target string) func(*testing.T, string) {
 		return func(t *testing.T, file string) { require.NoError(t, os.Symlink(target, file)) }
@@ -100,7 +100,7 @@ func TestAttackIrregularEntriesControl(t *testing.T) {
 	<-opened
 }
 
-// TestScratchOfOthersStays: the sweep does not touch what somebody else may have put there.
+// TestScratchOfOthersStays: the sweep does not touch files that other programs may have put there.
 func TestScratchOfOthersStays(t *testing.T) {
 	folder := t.TempDir()
 	target := filepath.Join(folder, "target")

@@ -44,8 +44,8 @@ func BenchmarkInstantiate(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstRun is what the first run of a module takes that was compiled before, in another
-// process: reading it from the cache, and the module's image, are a part of that.
+// BenchmarkFirstRun measures the first run of a module that another process compiled before, including reading it from
+// the cache and making the module's image.
 func BenchmarkFirstRun(b *testing.B) {
 	for _, language := range []guests.Language{guests.C, guests.Go} {
 		source := command(b, language)
@@ -73,8 +73,7 @@ func BenchmarkFirstRun(b *testing.B) {
 	}
 }
 
-// BenchmarkReactor is what one more instance of a reactor takes: one that is started, and a copy
-// of the image.
+// BenchmarkReactor measures making one more instance of a reactor: one that is started, and a copy of the image.
 func BenchmarkReactor(b *testing.B) {
 	p := goReactor(b)
 	for name, another := range map[string]func() (*instance, error){"started": func() (*instance, error) { i, _, err := p.begin(b.Context(), p.start.Fuel, nil); return i, err }, "copied": func() (*instance, error) { return p.copy(b.Context()) }} {
@@ -88,8 +87,8 @@ func BenchmarkReactor(b *testing.B) {
 	}
 }
 
-// BenchmarkWarmStart is what a process takes that finds a module in its cache: a large Go
-// program, compiled here, and the file that CAISSON_BENCH_MODULE names, if any.
+// BenchmarkWarmStart measures a new engine that finds a module in its cache: a large Go program, compiled here, and the
+// file that CAISSON_BENCH_MODULE names, if any.
 func BenchmarkWarmStart(b *testing.B) {
 	modules := map[string]string{"go": goModule(b)}
 	if file, ok := os.LookupEnv("CAISSON_BENCH_MODULE"); ok {
@@ -125,10 +124,9 @@ func goModule(b *testing.B) string {
 	return file
 }
 
-// BenchmarkProgram shows what metering costs ordinary programs, which execute much code a few
-// times each: one call of the tool of 100 bytes in C, Rust and Go, resumed where the tool
-// reads, with the meter and without. It reports medians, in microseconds, and how many times
-// as long as without the meter a call takes.
+// BenchmarkProgram shows the cost of metering for ordinary programs, which execute much code a few times each: one call
+// of the tool of 100 bytes in C, Rust and Go, resumed where the tool reads, with the meter and without. It reports
+// medians, in microseconds, and how many times as long as without the meter a call takes.
 //
 //	go test -bench Program -benchtime 5000x ./runtime/internal/engine
 func BenchmarkProgram(b *testing.B) {
@@ -151,7 +149,7 @@ func BenchmarkProgram(b *testing.B) {
 	}
 }
 
-// resumable starts a tool, in an engine of its own.
+// resumable starts a tool in a new engine.
 func resumable(b *testing.B, source []byte, metered bool) *Program {
 	e := newEngine(b, Options{Functions: wasi.Functions()}, nil)
 	description := inspect(b, source)
@@ -206,7 +204,7 @@ func withIdleMeter(source []byte, description *wasm.Module) []byte {
 	return module
 }
 
-// worldOfTool is the same each time: its clock counts how often it was read.
+// worldOfTool returns the same system each time: its clock counts its reads.
 func worldOfTool() *wasi.System {
 	began, reads := time.Unix(1_700_000_000, 0), 0
 	return &wasi.System{Args: []string{"tool"}, Random: rand.NewChaCha8([32]byte{}), Started: began,
@@ -216,7 +214,7 @@ func worldOfTool() *wasi.System {
 		}}
 }
 
-// resumeTool makes a call, and returns what it took.
+// resumeTool makes a call and returns its duration.
 func resumeTool(b *testing.B, p *Program) time.Duration {
 	call := guests.NewCall(100)
 	system := worldOfTool()
@@ -239,11 +237,11 @@ func median(times []time.Duration) float64 {
 	return math.Round(float64(times[len(times)/2].Nanoseconds())/10) / 100
 }
 
-// BenchmarkMetering shows what metering costs: the kernels in C, Rust and Go, on plain
-// wazero, metered with a counter of their own, metered with another module's counter as libraries
-// are, and, at one place in memory, with wazero's own way to stop a guest. Each run is at the next of nine places, all on
-// one processor. It reports how many times as long as on plain wazero each takes, by the median at each place. "all" sums up
-// the kernels that metering was tuned on, "untuned" those that it was not, and "recursive" those that recurse.
+// BenchmarkMetering shows the cost of metering: the kernels in C, Rust and Go, on plain wazero, metered with their own
+// counter, metered with another module's counter as libraries are, and, at one place in memory, with wazero's own way
+// to stop a guest. Each run is at the next of nine places, all on one processor. It reports how many times as long as
+// on plain wazero each takes, by the median at each place. "all" sums up the kernels that metering was tuned on,
+// "untuned" those that it was not, and "recursive" those that recurse.
 //
 //	go test -bench Metering -benchtime 81x -run '^$' -timeout 1h ./runtime/internal/engine
 func BenchmarkMetering(b *testing.B) {
@@ -296,7 +294,7 @@ func benchmarkMetering(b *testing.B, summary string, kernels []guests.Kernel, mo
 	})
 }
 
-// meteredForms are what is compared with plain wazero.
+// meteredForms are the forms of a module that are compared with plain wazero.
 var meteredForms = []string{"metered", "linked", "close-on-context-done"}
 
 // kernelInstances instantiates the kernels on plain wazero, and in these forms.
@@ -364,7 +362,7 @@ func timeKernel(b *testing.B, instances []map[string]api.Module, kernel guests.K
 	return averages
 }
 
-// ratios sums up what several kernels took.
+// ratios sums up the time ratios of several kernels.
 type ratios struct {
 	logarithms, worst float64
 	n                 int

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// build compiles a source into a Module, with what its instances have beside them.
+// build compiles a source into a Module, with its dependencies.
 func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_ *Module, err error) {
 	hasKernel := e.kernel.isImported(source.linked.Imports)
 	libraries := len(source.linked.Order)
@@ -37,11 +37,11 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 		if err != nil {
 			return nil, &Error{Op: "compile", Kind: ErrHost, Reason: err.Error(), Err: err}
 		}
-		m.beside, m.hasKernel = append(m.beside, linkedModule{e.kernel.Module, kernel}), true
+		m.dependencies, m.hasKernel = append(m.dependencies, linkedModule{e.kernel.Module, kernel}), true
 	}
 	for _, name := range source.linked.Order {
 		library, err := e.buildOne(ctx, source.Libraries[name], source.libraries[name],
-			role{linked: len(m.beside) > 0, libraries: libraries})
+			role{linked: len(m.dependencies) > 0, libraries: libraries})
 		if err != nil {
 			if failure, ok := errors.AsType[*Error](err); ok {
 				failure.Library = name
@@ -49,7 +49,7 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 			return nil, err
 		}
 		library.owner = m
-		m.beside = append(m.beside, linkedModule{name, library})
+		m.dependencies = append(m.dependencies, linkedModule{name, library})
 		m.residence.held.bytes += library.residence.held.bytes
 		if reason := library.rewritten.unrestorable; reason != "" && m.rewritten.unrestorable == "" {
 			m.rewritten.unrestorable = fmt.Sprintf("the library %q: %s", name, reason)
@@ -58,7 +58,7 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 	return m, nil
 }
 
-// buildOne compiles a module, without what its instances have beside them.
+// buildOne compiles a module without its dependencies.
 func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.Module, in role) (*Module, error) {
 	wanted := DigestOf(source)
 	in.trusted = e.trusted[wanted]
@@ -89,8 +89,8 @@ func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.
 // It cannot be stopped meanwhile.
 const manyItems = 1 << 13
 
-// itemsOf estimates how many references, globals and imports each instance of a module makes. Entries of tables are
-// cleared, many in the time of one item.
+// itemsOf estimates the number of references, globals and imports that each instance of a module makes. Entries of
+// tables are cleared, many in the time of one item.
 func itemsOf(m *wasm.Module) int {
 	items := len(m.Imports) + len(m.Globals)
 	for _, table := range m.Tables {
@@ -104,7 +104,7 @@ func itemsOf(m *wasm.Module) int {
 	return items
 }
 
-// namesBytes is what the names of functions hold.
+// namesBytes returns the memory that the names of functions hold, in bytes.
 func namesBytes(names map[uint32]string) (bytes int64) {
 	const entry = 48
 	for _, name := range names {
@@ -113,8 +113,8 @@ func namesBytes(names map[uint32]string) (bytes int64) {
 	return bytes
 }
 
-// decodedBytes estimates the size of what is kept of a module besides its code and data: its description, and wazero's.
-// The numbers are measured with wazero v1.12.0.
+// decodedBytes estimates the size of a module's descriptions, ours and wazero's, without its code and data. The numbers
+// are measured with wazero v1.12.0.
 func decodedBytes(m *wasm.Module) int64 {
 	const function, item, elementByte, value = 300, 50, 40, 40
 	bytes := function*len(m.Functions) + item*(len(m.Types)+len(m.Imports)+len(m.Globals)+len(m.Exports)+m.ElementSegments)
@@ -134,10 +134,10 @@ type buildResult struct {
 	rewritten rewritten
 	code      wazero.CompiledModule
 	bytes     int64 // in memory, as far as known
-	estimated int64 // how many of these are an estimate of the native code
+	estimated int64 // the part of bytes that is an estimate of the native code
 }
 
-// codeGrowth is the number of bytes of native code per byte of a module, at most, in what compilers write. The first
+// codeGrowth is the maximum number of bytes of native code per byte of a module, in compilers' output. The first
 // instance shows the true number.
 const codeGrowth = 6
 
@@ -190,10 +190,10 @@ func (e *Engine) loadFilled(ctx context.Context, entry string) (buildResult, boo
 	return buildResult{}, false
 }
 
-// validated rewrites a module that is within the bounds on what makes compilation slow. A child process can be killed.
-// In this process, where a compilation can be stopped only between two functions, each function is bounded, unless the
-// module is trusted. Functions are taken for at least the given frames.
-func (e *Engine) validated(
+// rewriteBounded rewrites a module, or refuses one that exceeds the bounds on the cost of compilation. A child process
+// can be killed. In this process, where a compilation can be stopped only between two functions, each function is
+// bounded, unless the module is trusted. Functions are assumed to take at least the given frames.
+func (e *Engine) rewriteBounded(
 	ctx context.Context, source []byte, description *wasm.Module, in role, frames []int64,
 ) (rewritten, error) {
 	bounds, here := wasm.Bounds{}, e.compiler.Executable == ""
@@ -232,7 +232,7 @@ func (e *Engine) enterCompiler(ctx context.Context) error {
 func (e *Engine) leaveCompiler() { <-e.compiling }
 
 // compileAnew rewrites a module and compiles it, into the store if there is one. If a function turns out to take much
-// more of the stack than was estimated, it does so again, with what the function takes.
+// more of the stack than estimated, it does so again, with the actual frames.
 func (e *Engine) compileAnew(
 	ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role,
 ) (buildResult, error) {
@@ -245,7 +245,7 @@ func (e *Engine) compileAnew(
 		ctx, cancel = e.compiler.complete().until(ctx)
 		defer cancel()
 	}
-	r, err := e.validated(ctx, source, description, in, nil)
+	r, err := e.rewriteBounded(ctx, source, description, in, nil)
 	if err != nil {
 		return buildResult{}, err
 	}
@@ -258,7 +258,7 @@ func (e *Engine) compileAnew(
 	if !ok {
 		return compiled, err
 	}
-	if r, err = e.validated(ctx, source, description, in, large.frames); err != nil {
+	if r, err = e.rewriteBounded(ctx, source, description, in, large.frames); err != nil {
 		return buildResult{}, err
 	}
 	return compile(ctx, wanted, r, in)
@@ -360,7 +360,7 @@ func (e *Engine) checkCode(ctx context.Context, r rewritten, code wazero.Compile
 	if err == nil && goruntime.GOARCH == "amd64" {
 		var taken []int64
 		if taken, err = framesOf(text, offsets); err == nil {
-			if large := r.exceeded(taken); large != nil {
+			if large := r.checkFrames(taken); large != nil {
 				err = large
 			}
 		}

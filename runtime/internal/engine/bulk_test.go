@@ -116,7 +116,7 @@ func TestBulkOperationsBehaveTheSame(t *testing.T) {
 	}
 }
 
-// bulkWorld is an instance of a module, as it is or rewritten.
+// bulkWorld is an instance of a module, original or rewritten.
 type bulkWorld struct {
 	ctx      context.Context
 	instance api.Module
@@ -144,7 +144,7 @@ func (s bulkWorld) do(name string, parameters ...uint32) string {
 	return ""
 }
 
-// state is the memory, and what some elements of the tables return.
+// state is the memory, and the results of some elements of the tables.
 func (s bulkWorld) state(elements int) string {
 	text := memoryDigest(s.instance)
 	for table := range 2 {

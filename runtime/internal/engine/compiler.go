@@ -29,8 +29,8 @@ type Compiler struct {
 	// Memory and CPU are those of a child process only, and not limited on Windows; Memory not in race builds either.
 	Memory int64         // address space in bytes; default 4 GiB
 	CPU    time.Duration // in whole seconds; default 60 s
-	// Wall is also the limit in this process, where the functions that are being compiled, two at a time, are
-	// finished first. The default is 120 s: busy machines must compile what others do.
+	// Wall is also the limit in this process, where the functions that are being compiled, two at a time, are finished
+	// first. The default is 120 s: busy machines must be able to compile the same modules as idle ones.
 	Wall time.Duration
 }
 
@@ -76,7 +76,7 @@ func (c Compiler) compile(ctx context.Context, source []byte, directory string) 
 	}
 	child.Stdin = bytes.NewReader(source)
 	child.Stderr = said
-	// A killed child leaves no process behind that could hold the pipe open for long.
+	// A killed child leaves no process that could hold the pipe open for long.
 	child.WaitDelay = time.Second
 	err := child.Run()
 	var exit *exec.ExitError
@@ -116,7 +116,7 @@ type fullError struct{ text string }
 func (e *fullError) Error() string   { return e.text }
 func (e *fullError) Unwrap() []error { return []error{ErrHost, syscall.ENOSPC} }
 
-// noSpace marks an error that says that there is no space for a file.
+// noSpace marks the error of a write without space for the file.
 func noSpace(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		return &fullError{err.Error()}

@@ -38,11 +38,12 @@ func ifs(n, functions int) program {
 // minute. Those bounds refuse one that would take hours.
 var slow = ifs(11_900, 14)
 
-// TestAttackFunctionsInThisProcess: what a child may take its time for is refused in one function where nothing could
-// interrupt it. The controls are the child, and as much of the same in several functions.
+// TestAttackFunctionsInThisProcess: a function that only a child process may spend long on is refused in this process,
+// where nothing could interrupt its compilation. The controls are the child, and as much of the same in several
+// functions.
 func TestAttackFunctionsInThisProcess(t *testing.T) {
 	e, parent := newEngine(t, Options{}, noHost), newEngine(t, Options{Compiler: child(t)}, noHost)
-	calls := func(count int) program { // of an import, in a function with a loop: each is tested behind
+	calls := func(count int) program { // of an import, in a function with a loop: with a test after each
 		return program{importing: true, memory: -1, body: join([]byte{0x03, 0x40, 0x0b}, bytes.Repeat(callImport, count))}
 	}
 	for name, test := range map[string]struct{ small, large program }{
@@ -61,7 +62,7 @@ func TestAttackFunctionsInThisProcess(t *testing.T) {
 	}
 }
 
-// TestOrdinaryModulesAreUninterruptible: what compilers write is compiled in this process as well.
+// TestOrdinaryModulesAreUninterruptible: compilers' output is compiled in this process as well.
 func TestOrdinaryModulesAreUninterruptible(t *testing.T) {
 	for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go} {
 		source, err := guests.KernelCommand(t.Context(), language, t.TempDir())
@@ -159,8 +160,8 @@ func TestCloseEndsTheChild(t *testing.T) {
 	assert.NoDirExists(t, e.store.directory)
 }
 
-// TestSelfTestNotices: what an engine relies on and wazero does not promise. Each flaw is one
-// that another version of wazero could have.
+// TestSelfTestNotices: the self-test notices the lack of behavior that an engine relies on and wazero does not promise.
+// Another version of wazero could have each of the flaws.
 func TestSelfTestNotices(t *testing.T) {
 	e, err := open(t.Context(), Options{Functions: nil})
 	require.NoError(t, err)
@@ -182,8 +183,8 @@ func TestSelfTestNotices(t *testing.T) {
 	}
 }
 
-// TestUnreliableEnginesUseInstancesOnce: where the self-test fails, each run has an instance
-// of its own, programs are started anew, and the log says why.
+// TestUnreliableEnginesUseInstancesOnce: where the self-test fails, each run has its own instance, programs are started
+// anew, and the log says why.
 func TestUnreliableEnginesUseInstancesOnce(t *testing.T) {
 	var log strings.Builder
 	e, err := open(t.Context(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -201,7 +202,7 @@ func TestUnreliableEnginesUseInstancesOnce(t *testing.T) {
 	assert.ErrorIs(t, err, ErrNotStarted)
 }
 
-// BenchmarkSelfTest is what an engine spends on it when it is made.
+// BenchmarkSelfTest measures the time of the self-test of a new engine.
 func BenchmarkSelfTest(b *testing.B) {
 	e, err := open(b.Context(), Options{})
 	require.NoError(b, err)
@@ -239,10 +240,10 @@ func TestOnlyTrustedModulesMayBeComplex(t *testing.T) {
 
 	require.Len(t, entries(t, dir), 1)
 	_, err = keeping(t, dir, Options{}).Compile(t.Context(), quadratic)
-	require.ErrorIs(t, err, wasm.ErrLimit, "that it was compiled for whom it is trusted changes nothing")
+	require.ErrorIs(t, err, wasm.ErrLimit, "an entry that was compiled as trusted changes nothing")
 }
 
-// TestTrustedModulesAreStillContained: trust is about compiling alone.
+// TestTrustedModulesAreStillContained: trust applies only to compilation.
 func TestTrustedModulesAreStillContained(t *testing.T) {
 	invalid, spinning := program{body: []byte{0x6a}, memory: -1}.bytes(), program{body: forever, memory: -1}.bytes()
 	e := newEngine(t, Options{Trusted: []Digest{DigestOf(invalid), DigestOf(spinning)}}, nil)
@@ -253,8 +254,8 @@ func TestTrustedModulesAreStillContained(t *testing.T) {
 	assert.ErrorIs(t, err, ErrFuel)
 }
 
-// TestElementsThatDoNotFit: a module whose active element segment does not fit its table is refused,
-// as the specification has it trap (§4.5.4). The control: wazero alone instantiates it.
+// TestElementsThatDoNotFit: a module whose active element segment does not fit its table is refused, as the
+// specification has it trap (§4.5.4). The control: plain wazero instantiates it.
 func TestElementsThatDoNotFit(t *testing.T) {
 	const table = 200
 	for name, c := range map[string]struct {

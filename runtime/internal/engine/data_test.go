@@ -103,7 +103,7 @@ func TestRunsFindTheirData(t *testing.T) {
 		require.NoError(t, err)
 		defer i.close(t.Context())
 		require.NoError(t, i.begin(i.context(t.Context()), Run{Function: "run"}))
-		require.ErrorIs(t, i.begin(i.context(t.Context()), Run{Function: "run"}), ErrTrap, "control: what was written stays without a reset")
+		require.ErrorIs(t, i.begin(i.context(t.Context()), Run{Function: "run"}), ErrTrap, "control: written bytes stay without a reset")
 	}
 }
 
@@ -165,7 +165,7 @@ func TestImagesAreMadeWithinTheLimit(t *testing.T) {
 	assert.EqualValues(t, large, usage.MemoryBytes)
 }
 
-// TestDamagedDataIsRefused: no reading or writing beyond what is there.
+// TestDamagedDataIsRefused: damaged data is neither read nor written out of bounds.
 func TestDamagedDataIsRefused(t *testing.T) {
 	memory := make([]byte, 1<<16)
 	good := packData([]wasm.Segment{{Offset: 1, Bytes: []byte("abc")}, {Offset: 1<<16 - 1, Bytes: []byte("d")}})
@@ -181,7 +181,8 @@ func TestDamagedDataIsRefused(t *testing.T) {
 	assert.ErrorIs(t, err, errData)
 }
 
-// TestWritingDataEnds: with the context, so that an instance is not late by what a hundred megabytes of data take.
+// TestWritingDataEnds: writing data ends with the context, so that an instance is not late by the time that a hundred
+// megabytes of data take.
 func TestWritingDataEnds(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -198,8 +199,8 @@ func TestWritingDataEnds(t *testing.T) {
 	}
 }
 
-// TestAttackCallsThatWaitForAnImage: a call whose deadline is over does not wait until others have made the image of
-// its module, or tried to. The control waits for it.
+// TestAttackCallsThatWaitForAnImage: a call whose deadline is over does not wait until other calls have made the image
+// of its module, or tried to. The control waits for it.
 func TestAttackCallsThatWaitForAnImage(t *testing.T) {
 	module := compile(t, newEngine(t, Options{}, nil), program{body: nothing, memory: 1, data: []wasm.Segment{{Offset: 8, Bytes: []byte{7}}}})
 	module.imaging <- struct{}{}

@@ -22,15 +22,14 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// What the calls of one run may take of the host's stack, in bytes: in all code, and in that of compilers.
+// The maximum host stack that the calls of one run may take, in bytes: in any code, and in compilers' code.
 const (
 	promisedStack = 60 << 20
 	usualStack    = 20 << 20
 )
 
-// descent is a module whose function "run" asks the host how deep to go, by memory address 0,
-// and goes there: each function takes what is left, asks whether it is 0, and either tells
-// the host or calls the next with one less.
+// descent is a module whose function "run" asks the host for a depth, by memory address 0, and descends to it: each
+// function takes the remaining depth, and either tells the host if it is 0, or calls the next with one less.
 //
 // Function 0 is the host's, 1 is "run", and the functions from 2 on are those that recurse.
 type descent struct {
@@ -39,7 +38,7 @@ type descent struct {
 	next   [][]byte // how each function calls the next, its argument on the stack; its length is the cycle's
 	frame  int64    // the most that a call should be taken to need, in bytes
 	joins  []byte   // code before the call, such as code in which paths join
-	reads  int      // how many globals are read twice behind the call
+	reads  int      // the number of globals that are read twice after the call
 	large  bool     // it takes more than compilers' code, and is compiled once
 }
 
@@ -57,7 +56,7 @@ func descents() []descent {
 		{name: "50 loops that set 100 locals", locals: 100, next: [][]byte{call(2)}, frame: 78 << 10, joins: joinedLoops(100, 50)},
 	}
 	if goruntime.GOARCH != "amd64" {
-		return all // what compilers keep beyond the estimate is not known there
+		return all // the excess over the estimate is not known there
 	}
 	crowded := func(sums int) []byte { return crowdedRegisters(11, sums) }
 	return append(all,
@@ -221,8 +220,8 @@ func deepest(t *testing.T, module *Module) uint32 {
 	return low
 }
 
-// TestDepthIsExact: there is one depth that a guest gets to and no further, whatever ran
-// before and beside it, and the host's stack is bounded there.
+// TestDepthIsExact: a guest reaches exactly one maximum depth, whatever runs before and concurrently, and the host's
+// stack is bounded there.
 func TestDepthIsExact(t *testing.T) {
 	for _, d := range testsize.Sample(descents(), 4) {
 		t.Run(d.name, func(t *testing.T) {
@@ -248,8 +247,8 @@ func TestDepthIsExact(t *testing.T) {
 	}
 }
 
-// stackAt returns what the stack takes at the bottom of a run. It lies in the Go heap,
-// which is collected there so that the smaller stacks before it don't count.
+// stackAt returns the size of the stack at the bottom of a run. It lies in the Go heap, which is collected there so
+// that the smaller stacks before it don't count.
 func stackAt(t *testing.T, module *Module, depth uint32) (taken int64) {
 	t.Helper()
 	before := heap()
@@ -258,8 +257,8 @@ func stackAt(t *testing.T, module *Module, depth uint32) (taken int64) {
 	return taken
 }
 
-// TestTailCallsTakeNoDepth: engines do without tail calls so far, but what the depth pass
-// does with them is settled. The control calls itself as often without them.
+// TestTailCallsTakeNoDepth: engines do not support tail calls yet, but the depth pass already does. The control calls
+// itself as often without them.
 func TestTailCallsTakeNoDepth(t *testing.T) {
 	const returnCall, returnCallIndirect = 0x12, 0x13
 	for name, next := range map[string][][]byte{
@@ -318,8 +317,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestFramesOfCode: what is read from machine code is no less than what calls take, and code that does not begin as
-// expected is of unknown size.
+// TestFramesOfCode: the frame sizes in machine code are no less than the stack that calls take, and code that does not
+// begin as expected has an unknown frame size.
 func TestFramesOfCode(t *testing.T) {
 	_, err := framesOf(nil, reflect.Value{})
 	if goruntime.GOARCH != "amd64" {

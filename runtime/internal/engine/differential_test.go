@@ -22,9 +22,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// This file runs the specification's tests, as wazero's module ships them, twice: each
-// module as it is, and as this engine rewrites it. What the tests expect does not matter
-// here; both sides must do the same.
+// This file runs the specification's tests, as wazero's module ships them, twice: each module unchanged, and as this
+// engine rewrites it. What the tests expect does not matter here; both sides must do the same.
 
 // scriptCommand is one line of a specification test's script.
 type scriptCommand struct {
@@ -211,8 +210,8 @@ func reasonOf(err error) string {
 	return text
 }
 
-// rewriteAll is what the engine does with a module before it compiles it, with the data
-// segments behind it again: they are written by wazero here, and by the engine there.
+// rewriteAll is what the engine does with a module before it compiles it, with the data segments after it again: they
+// are written by wazero here, and by the engine there.
 func rewriteAll(source []byte) ([]byte, error) { return rewriteFor(source, false) }
 
 // rewriteLinked is the same for a module that uses another's counter.
@@ -230,7 +229,7 @@ func rewriteFor(source []byte, linked bool) ([]byte, error) {
 	return withSegments(r.source, unpacked(r.data))
 }
 
-// withSegments returns a rewritten module with more active segments, behind those that it has.
+// withSegments returns a rewritten module with more active segments, after its own.
 func withSegments(source []byte, segments []wasm.Segment) ([]byte, error) {
 	m, err := wasm.Inspect(source)
 	if err != nil {
@@ -309,7 +308,7 @@ func compareScript(t *testing.T, script string, spectest []byte, rewrite func([]
 			source := read(t, filepath.Join(filepath.Dir(script), c.Filename))
 			as := registeredAs(parsed.Commands[i:])
 			want, got := original.instantiate(source, c.Name, as), rewritten.instantiate(source, c.Name, as)
-			if c.Type == "module" || want != "ok" { // else wazero lets pass what does not fit a table
+			if c.Type == "module" || want != "ok" { // else wazero accepts segments that do not fit a table
 				assert.Equal(t, want, got, where)
 			} else if got != "ok" {
 				assert.Contains(t, got, "so instantiating the module traps", where)

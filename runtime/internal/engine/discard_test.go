@@ -40,8 +40,8 @@ func waitsUntilFreed(t *testing.T, done <-chan struct{}, waits bool) {
 	}
 }
 
-// TestAttackLargeEvictions: a call does not wait until the system has taken back what other tenants' modules held,
-// whose eviction it brings about. Small ones are freed at once, which is the control.
+// TestAttackLargeEvictions: a call that causes the eviction of other tenants' modules does not wait until the system
+// has taken back their memory. Small modules are freed at once, which is the control.
 func TestAttackLargeEvictions(t *testing.T) {
 	for _, pages := range []int{1, muchWritten >> 16} {
 		freeing, goOn := make(chan struct{}, 1), make(chan struct{})

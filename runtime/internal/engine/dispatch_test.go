@@ -23,7 +23,7 @@ type machine struct {
 	steps  int
 }
 
-// site is what a place does beside that.
+// site is the rest of a place's behavior.
 type site struct {
 	calls bool // calls the host
 	leave leaving
@@ -31,7 +31,7 @@ type site struct {
 	bit   byte // of the sum, to be set for a condition
 }
 
-// leaving is how a place goes on.
+// leaving says where control continues after a place.
 type leaving int
 
 const (
@@ -39,7 +39,7 @@ const (
 	always                   // elsewhere
 	sometimes                // elsewhere, if a bit of the sum is set
 	branchIf                 // the same, as one conditional branch
-	leavings                 // how many there are
+	leavings                 // their number
 )
 
 func randomMachine(random *rand.Rand) machine {
@@ -65,10 +65,10 @@ func randomMachine(random *rand.Rand) machine {
 // find returns the place of a number.
 func (m machine) find(number int) int { return m.table[min(uint32(number), uint32(len(m.table)-1))] }
 
-// run returns what the machine comes to, and how many instructions it executes.
+// run returns the machine's final sum and the number of instructions that it executes.
 func (m machine) run() (sum uint32, instructions int64) {
 	const (
-		around = 4 + 4 // what comes before the loop and behind it
+		around = 4 + 4 // the instructions before and after the loop
 		table  = 2
 		step   = 6 + 6
 	)
@@ -110,7 +110,7 @@ func (m machine) run() (sum uint32, instructions int64) {
 	}
 }
 
-// program traps unless the machine comes to a sum.
+// program returns a program that traps unless the machine's final sum is the given one.
 func (m machine) program(sum uint32) program {
 	n := len(m.places)
 	body := join([]byte{0x41}, signed(m.entry), []byte{0x21, 0, 0x41}, signed(m.steps), []byte{0x21, 2, 0x02, 0x40, 0x03, 0x40},
@@ -127,7 +127,7 @@ func (m machine) program(sum uint32) program {
 	return program{body: body, memory: -1, locals: 3, importing: true}
 }
 
-// code is what a place does when it was not the last one, in a loop with a label.
+// code returns the code of a place that is not the last one, in a loop with a label.
 func (p site) code(loop byte) (code []byte) {
 	if p.calls {
 		code = append(code, callImport...)
@@ -157,8 +157,8 @@ func word(bits uint32) []byte {
 	return append(out, byte(value)&0x7f)
 }
 
-// TestDispatchIsExact: functions with a table of places do what they did, and take a unit for
-// each instruction, those that branches are led past included.
+// TestDispatchIsExact: rewritten functions with a table of places compute the same as before, and take a unit for each
+// instruction, including those that the rewritten branches skip.
 func TestDispatchIsExact(t *testing.T) {
 	calls := 0
 	e := newEngine(t, Options{}, func(context.Context, hostfuncs.Memory, []uint64) error {

@@ -36,15 +36,14 @@ type Options struct {
 	CacheBytes int64
 	// FillCache makes New fail if modules cannot be added to CacheDir.
 	FillCache bool
-	// OnUncached is called at most once, if CacheDir can only be read and a module's code in it cannot
-	// be used. The error says why. It may be nil.
+	// OnUncached is called at most once, if CacheDir can only be read and a module's code in it cannot be used. The error
+	// is the reason. OnUncached may be nil.
 	OnUncached func(error)
 	// IdleBytes is the maximum memory that idle instances may hold, in bytes, with their stacks, tables and libraries,
 	// not counting the pages they share. The least recently used are evicted first. Zero means 256 MiB; a negative
 	// value is an error.
 	IdleBytes int64
-	// IdleTime is how long an unused instance is kept. Zero means one minute; a negative value is
-	// an error.
+	// IdleTime is the time for which an unused instance is kept. Zero means one minute; a negative value is an error.
 	IdleTime time.Duration
 	// ModuleBytes is the maximum total size of compiled modules in memory, in bytes, as far as it is known, with the
 	// images that their instances are copies of. The least recently used are evicted first, but never one that is in
@@ -58,7 +57,7 @@ type Options struct {
 	// Functions are the host functions that guests may import. Names must be unique within a
 	// module.
 	Functions []hostfuncs.Function
-	// Kernel stands between the host and the guests that import from it. If nil, there is none.
+	// Kernel is the module between the host and the guests that import from it. Nil means no kernel.
 	Kernel *Kernel
 	// Logger receives compile times at debug level, and warnings. If nil, nothing is logged.
 	Logger *slog.Logger
@@ -112,7 +111,8 @@ type Compilation struct {
 	forgotten time.Time // when a failure must be forgotten; zero unless it is remembered. The engine's lock guards it
 }
 
-// refusedTime is for how long a module is refused, without another attempt, after compiling it exceeded a limit.
+// refusedTime is the time for which a module is refused, without another attempt, after its compilation exceeded a
+// limit.
 const refusedTime = time.Minute
 
 // New returns an engine that offers the given functions to guests. The caller must close it.
@@ -217,17 +217,17 @@ func kernelMemory(run *runContext, _ api.Module) hostfuncs.Memory {
 	return kernelView{run.instance.kernel}
 }
 
-// Compile returns the module for source, compiling it unless this engine or its cache directory
-// already has it. Concurrent callers share one compilation. A caller whose context ends stops
-// waiting, and the compilation continues for the others.
+// Compile returns the module for source, compiling it unless this engine or its cache directory already has it.
+// Concurrent callers share one compilation. A caller whose context ends stops waiting, and the compilation continues
+// for the rest.
 //
 // The caller must not modify source afterwards.
 func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
 	return e.CompileIf(ctx, Source{Module: source}, func(*wasm.Linked) error { return nil })
 }
 
-// CompileIf is like [Engine.Compile] for a module that may have libraries, or be of no use. If accept
-// returns an error for the description, CompileIf returns that error, and compiles nothing.
+// CompileIf is like [Engine.Compile] for a module that may have libraries, or may not be useful. If accept returns an
+// error for the description, CompileIf returns that error, and compiles nothing.
 func (e *Engine) CompileIf(ctx context.Context, source Source, accept func(*wasm.Linked) error) (*Module, error) {
 	c, err := e.Begin(source, accept)
 	if err != nil {
@@ -242,7 +242,7 @@ func (e *Engine) Find(wanted Digest, libraries int) *Compilation {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c := e.modules[wanted]
-	// What is hashed for the digest of a module with libraries has that digest itself, and is none.
+	// The text that is hashed for the digest of a module with libraries has the same digest, and is not that module.
 	if e.closed || c == nil || c.isForgotten(time.Now()) || c.libraries != libraries {
 		return nil
 	}
@@ -269,7 +269,7 @@ func (e *Engine) Begin(source Source, accept func(*wasm.Linked) error) (*Compila
 }
 
 // Wait returns the module once it is compiled. If accept returns an error for its description, Wait returns that error:
-// another caller may have begun the compilation. If the context ends, the compilation continues for others.
+// another caller may have begun the compilation. If the context ends, the compilation continues for other callers.
 func (c *Compilation) Wait(ctx context.Context, accept func(*wasm.Linked) error) (*Module, error) {
 	select {
 	case <-c.done:
@@ -307,7 +307,8 @@ func (e *Engine) begin(wanted Digest, source *inspected) (*Compilation, error) {
 	return c, nil
 }
 
-// compile compiles a module for all callers. Its context has nothing of the call that began it, which may end sooner.
+// compile compiles a module for all callers. Its context is independent of the call that began it, which may end
+// sooner.
 func (e *Engine) compile(wanted Digest, source *inspected, c *Compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
@@ -326,7 +327,7 @@ func (e *Engine) compile(wanted Digest, source *inspected, c *Compilation) {
 		maps.DeleteFunc(e.modules, func(digest Digest, other *Compilation) bool {
 			return digest != wanted && other.isForgotten(now)
 		})
-		// A module that is refused may not be the next time, such as at a limit, but it may take a minute to find out.
+		// A refused module may be accepted next time, such as one at a limit, but each attempt may take a minute.
 		if delete(e.modules, wanted); errors.Is(c.err, ErrModule) {
 			c.forgotten = now.Add(refusedTime)
 			e.modules[wanted] = c

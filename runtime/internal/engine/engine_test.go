@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 const mebibyte = 1 << 20
 
-// hostFunction is what guests import as test.host.
+// hostFunction is the host function that guests import as test.host.
 type hostFunction func(context.Context, hostfuncs.Memory, []uint64) error
 
 func newEngine(t testing.TB, options Options, host hostFunction) *Engine {
@@ -86,7 +86,7 @@ func kernels(t testing.TB, language guests.Language) []byte {
 	return source
 }
 
-// rewrite is rewriteWithin for a module that is linked with no others, within the default bounds.
+// rewrite is rewriteWithin for a module without libraries and kernel, within the default bounds.
 func rewrite(ctx context.Context, source []byte, description *wasm.Module) (rewritten, error) {
 	return rewriteWithin(ctx, source, description, wasm.Bounds{}, role{}, nil)
 }

@@ -61,7 +61,7 @@ func (e *Error) Unwrap() []error {
 // [NotStartedError]s.
 var ErrNotStarted = errors.New("the program cannot be resumed")
 
-// NotStartedError says why runs cannot resume a started program.
+// NotStartedError gives the reason why runs cannot resume a started program.
 type NotStartedError struct {
 	Reason string // a sentence about the program
 	Err    error  // how the start ended; nil unless it failed
@@ -102,8 +102,8 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic in %s: %v", e.Function, e.Value) }
 
-// ended returns an error if the context has ended.
-func ended(ctx context.Context, op string) error {
+// contextError returns an error if the context has ended.
+func contextError(ctx context.Context, op string) error {
 	if kind := ctx.Err(); kind != nil {
 		return &Error{Op: op, Kind: kind, Err: context.Cause(ctx)}
 	}

@@ -53,8 +53,8 @@ func (w *faultWatch) countWith(other *faultWatch) {
 	}
 }
 
-// locks reports whether the goroutine is locked to its thread.
-func (w *faultWatch) locks() bool { return w.watching }
+// locksThread reports whether the goroutine is locked to its thread.
+func (w *faultWatch) locksThread() bool { return w.watching }
 
 // stop ends the watch without a result.
 func (w *faultWatch) stop() {

@@ -11,9 +11,9 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// framesError means that functions take far more of the native stack than was estimated.
+// framesError means that functions take far more of the native stack than estimated.
 type framesError struct {
-	frames []int64 // what each function takes
+	frames []int64 // the size of each function's frame
 }
 
 func (e *framesError) Error() string {
@@ -26,7 +26,8 @@ const (
 	// that grows by doubling. Most functions take less than estimated. Small ones of C's and Rust's compilers take up to
 	// 2.9 times as much, and large ones of Go's 2.8 times.
 	mostUnderestimated = 3
-	// mostExcess is how many bytes all functions that are not recursive may take together beyond their estimates.
+	// mostExcess is the maximum number of bytes that all functions that are not recursive may take together beyond their
+	// estimates.
 	mostExcess = 256 << 10
 )
 
@@ -35,10 +36,10 @@ const (
 // another module may have constants of its choice.
 const mostNativeCode = 1 << 30
 
-// exceeded returns an error if functions take far more than they are taken for, or nil. The estimates follow the
-// module's text. What a compiler keeps on the stack depends on more: on registers, on globals that it loads again, and
-// on addresses that it computes once.
-func (r rewritten) exceeded(taken []int64) *framesError {
+// checkFrames returns an error if functions take far more than their estimates, or nil. The estimates follow the
+// module's text. The values that a compiler keeps on the stack depend on more: on registers, on globals that it loads
+// again, and on addresses that it computes once.
+func (r rewritten) checkFrames(taken []int64) *framesError {
 	large := &framesError{make([]int64, len(r.frames))}
 	excess, recursive := int64(0), false
 	for n, frame := range r.frames[:min(len(r.frames), len(taken))] {
@@ -55,12 +56,12 @@ func (r rewritten) exceeded(taken []int64) *framesError {
 	return large
 }
 
-// errNoFrames means that wazero is not as it was when this was written. Its version is pinned.
+// errNoFrames means that wazero differs from the version that this code was written for. Its version is pinned.
 var errNoFrames = errors.New("what functions take of the stack cannot be read from their machine code")
 
-// framesOf returns how many bytes of the native stack each function that a module defines takes, with the arguments of
-// its calls, as its machine code says: each function of wazero v1.12.0 begins with a check of whether the stack has
-// room. wazero exports neither. On systems other than amd64 nothing is known.
+// framesOf returns the number of bytes that each function of a module takes of the native stack, including the
+// arguments of its calls. It reads them from the machine code: each function of wazero v1.12.0 begins with a check of
+// whether the stack has room. wazero exports neither the code nor its offsets. The frames are known only on amd64.
 func framesOf(text []byte, offsets reflect.Value) (frames []int64, err error) {
 	if !offsets.IsValid() {
 		return nil, errNoFrames
@@ -102,8 +103,8 @@ func machineCode(code wazero.CompiledModule) (text []byte, offsets reflect.Value
 	return native.Bytes(), offsets
 }
 
-// frameAt returns what a function of wazero v1.12.0 on amd64 checks that the stack has room for, or 0 if it does not
-// begin as expected: push %rbp, mov %rsp, %rbp, sub $size, %rsp.
+// frameAt returns the size for which a function of wazero v1.12.0 on amd64 checks the stack, or 0 if the function does
+// not begin as expected: push %rbp, mov %rsp, %rbp, sub $size, %rsp.
 func frameAt(code []byte) int64 {
 	rest, ok := bytes.CutPrefix(code, []byte{0x55, 0x48, 0x89, 0xe5})
 	switch {

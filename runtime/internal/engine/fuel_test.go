@@ -18,7 +18,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// workload is a kernel and what it is called with.
+// workload is a kernel and its argument.
 type workload struct {
 	kernel string
 	size   int32
@@ -133,8 +133,8 @@ func fuelOf(t *testing.T, module *Module, w workload) int64 {
 	return usage.Fuel
 }
 
-// charging is a module that calls its import, then loops n times, in an engine whose import
-// charges what it is told to.
+// charging is a module that calls its import, then loops n times, in an engine whose import charges the amount in
+// charge.
 type charging struct {
 	module *Module
 	charge int64
@@ -165,8 +165,8 @@ func (c *charging) run(t *testing.T, fuel, charge int64) (Usage, error) {
 	return c.module.Run(t.Context(), fuelled(fuel))
 }
 
-// TestChargesAreExact: what is charged is missing from the limit to the unit, whether or not it
-// reaches into the slice that the guest has, and is not counted as the guest's own.
+// TestChargesAreExact: a charge reduces the limit by exactly its units, whether or not it reaches into the guest's
+// current slice, and does not count as the guest's own fuel.
 func TestChargesAreExact(t *testing.T) {
 	for _, rounds := range []int{1, 1000, 1_000_000} {
 		c := newCharging(t, rounds)
@@ -259,7 +259,8 @@ func TestFuelMustNotBeNegative(t *testing.T) {
 	assert.ErrorIs(t, err, ErrHost)
 }
 
-// TestStartFunctionIsPartOfTheRun: what it takes counts, and its traps are told like others.
+// TestStartFunctionIsPartOfTheRun: the fuel of a start function counts, and its traps are reported like those of the
+// run.
 func TestStartFunctionIsPartOfTheRun(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	p := count(1000)
@@ -275,8 +276,8 @@ func TestStartFunctionIsPartOfTheRun(t *testing.T) {
 	assert.ErrorContains(t, err, "stack overflow")
 }
 
-// TestWhatIsPaidIsExact: what a caller pays for a run that its own limit stops does not depend on how long the slices
-// took. Callers paid for a slice that was refused, whose size does.
+// TestWhatIsPaidIsExact: the fuel that a caller pays for a run that its own limit stops does not depend on the time
+// that slices take. Callers used to pay for a refused slice, whose size does.
 func TestWhatIsPaidIsExact(t *testing.T) {
 	loopOf := func(rounds int) []byte { // of 5 units each
 		return join([]byte{0x41}, signed(rounds), []byte{0x21, 0, 0x03, 0x40, 0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x0d, 0, 0x0b})
@@ -304,11 +305,11 @@ func TestWhatIsPaidIsExact(t *testing.T) {
 
 // TestAttackNestedOverrun: a run ends when the tools that it called have used more fuel than it had left. If it
 // continued to its next test, so would its caller and the caller's caller: 16 tools that call one another executed
-// 346,000 units for a limit of 56. A run may be charged all of what it has left.
+// 346,000 units for a limit of 56. A run may be charged all of its remaining fuel.
 func TestAttackNestedOverrun(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		beyond int64 // what is charged beyond what is left
+		beyond int64 // the charge minus the remaining fuel
 		calls  int
 	}{{"one unit too much", 1, 1}, {"control: all that is left", 0, 2}} {
 		t.Run(test.name, func(t *testing.T) {
@@ -379,7 +380,7 @@ func TestRunsPayForTheirStart(t *testing.T) {
 	}
 }
 
-// TestStartsThatUseMoreThanTheLimit: what the start of a program has used beyond a run's limit is owed when the run is
+// TestStartsThatUseMoreThanTheLimit: a start that uses more fuel than a run's limit leaves a debt when the run is
 // resumed, so that its first test ends it.
 func TestStartsThatUseMoreThanTheLimit(t *testing.T) {
 	m := meter{limit: 1000, granted: 1200}

@@ -8,10 +8,11 @@ import (
 )
 
 const (
-	// instanceBytes is the size of an instance without what is measured: objects of a fixed size, maps and contexts.
+	// instanceBytes is the size of the parts of an instance that are not measured: objects of a fixed size, maps and
+	// contexts.
 	instanceBytes = 10 << 10
 	pointerBytes  = int64(unsafe.Sizeof(uintptr(0)))
-	// mappingBytes is what the system takes for a mapping.
+	// mappingBytes is the size of a mapping in the system.
 	mappingBytes = 256
 )
 
@@ -19,11 +20,11 @@ const (
 // was not told otherwise, and the Go runtime ends it when there is none left.
 const mostMappings = 16 << 10
 
-// mappings returns how many mappings the memories of the instance and those beside it have.
+// mappings returns the number of mappings of the memories of the instance and its dependencies.
 func (i *instance) mappings() int64 {
 	mappings := i.memory.mappings()
-	for _, b := range i.beside {
-		mappings += b.mappings()
+	for _, d := range i.dependencies {
+		mappings += d.mappings()
 	}
 	return mappings
 }
@@ -32,19 +33,19 @@ func (m *linearMemory) mappings() int64 {
 	if m.image == nil {
 		return 1
 	}
-	return m.image.placed()
+	return m.image.mappings()
 }
 
-// held returns how many bytes an idle instance holds that it does not share, with those beside it, or false if that is
-// not known.
+// held returns the number of private bytes that an idle instance and its dependencies hold, or false if that is not
+// known.
 func (i *instance) held() (bytes int64, known bool) {
 	stacks, known := i.nativeStacks()
 	if !known || i.heap == 0 {
 		return 0, false
 	}
 	held := instanceBytes + i.heap + stacks + i.savedStacks() + i.memory.held()
-	for _, b := range i.beside {
-		bytes, known := b.held()
+	for _, d := range i.dependencies {
+		bytes, known := d.held()
 		if !known {
 			return 0, false
 		}
@@ -69,8 +70,8 @@ func (i *instance) nativeStacks() (bytes int64, known bool) {
 	return bytes, true
 }
 
-// savedStacks returns the size of what is saved of a started program's stack, except for the stack on which its
-// function runs: when it is resumed, that becomes a saved one.
+// savedStacks returns the size of a started program's saved stacks. It leaves out the stack on which its function runs,
+// which nativeStacks counts: after a resumption, that is a saved one.
 func (i *instance) savedStacks() (bytes int64) {
 	for _, s := range [...]*savedStack{i.stack, i.outermost} {
 		if s == nil {
@@ -84,14 +85,14 @@ func (i *instance) savedStacks() (bytes int64) {
 	return bytes
 }
 
-// held returns how many private bytes the memory holds, with what finds and maps them.
+// held returns the number of private bytes that the memory holds, including the cost of finding and mapping them.
 func (m *linearMemory) held() int64 {
 	return m.kept + m.written.held() + mappingBytes*m.mappings()
 }
 
-// heapOf returns how many bytes of the Go heap an instance of wazero takes for its globals, tables, segments and
-// references to functions, or 0 if that is not known. wazero v1.12.0 does not export them. They do not change, unless
-// instructions change tables or use segments, and then the instance is not kept.
+// heapOf returns the number of bytes that an instance of wazero takes of the Go heap for its globals, tables, segments
+// and references to functions, or 0 if that is not known. wazero v1.12.0 does not export them. They do not change,
+// unless instructions change tables or use segments, and then the instance is not kept.
 func heapOf(made api.Module) (bytes int64) {
 	instance := structOf(reflect.ValueOf(made))
 	globals, tables, elements := field(instance, "Globals"), field(instance, "Tables"), field(instance, "ElementInstances")
@@ -139,7 +140,7 @@ func nativeCodeOf(made api.Module) int64 {
 	return int64(code.Cap())
 }
 
-// engineOf returns what wazero's compiler knows of an instance, or the zero value.
+// engineOf returns the state of an instance in wazero's compiler, or the zero value.
 func engineOf(instance reflect.Value) reflect.Value {
 	engine := field(instance, "Engine")
 	if engine.Kind() != reflect.Interface {

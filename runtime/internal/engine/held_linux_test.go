@@ -21,13 +21,13 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// Idle instances are measured in processes of their own, so that nothing else adds to their memory. A process runs
-// the test of the same name, with this variable.
+// Idle instances are measured in separate processes, so that nothing else adds to their memory. A process runs the test
+// of the same name, with this variable.
 const measuringHeld = "CAISSON_TEST_HELD"
 
-// A pool's count must be near what the process holds: within a factor, and a few mebibytes that the Go runtime and the
-// system add. What is allocated in the Go heap need not be resident, such as an empty table, and what is resident may
-// be outside of it, such as linear memory. So the count is at least either, and at most both.
+// A pool's count must be near the process's memory: within a factor, and a few mebibytes that the Go runtime and the
+// system add. Allocated bytes of the Go heap need not be resident, such as an empty table, and resident bytes may be
+// outside of it, such as linear memory. So the count is at least either, and at most both.
 const (
 	heldFactor = 1.2
 	heldSlack  = 4 * mebibyte
@@ -73,7 +73,7 @@ func exportingTable(names int) []byte {
 type idleCase struct {
 	name  string
 	count int
-	make  func(t *testing.T, e *Engine) func() // prepares, and returns what adds an instance
+	make  func(t *testing.T, e *Engine) func() // prepares, and returns a function that adds an instance
 }
 
 // idleRuns adds instances that have run once.
@@ -147,7 +147,7 @@ func anonymous(t *testing.T) int64 {
 	return kilobytes << 10
 }
 
-// inChild runs a subtest in a process of its own, and returns what it printed.
+// inChild runs a subtest in a child process, and returns its output.
 func inChild(t *testing.T) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+"^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.count=1", "-test.v")
@@ -157,8 +157,8 @@ func inChild(t *testing.T) string {
 	return string(printed)
 }
 
-// TestHeldIsWhatTheProcessHolds: the pool counts what idle instances hold, of whatever kind, as much as the process
-// holds more with them.
+// TestHeldIsWhatTheProcessHolds: for each kind of idle instances, the pool counts as much memory as they add to the
+// process.
 func TestHeldIsWhatTheProcessHolds(t *testing.T) {
 	for _, c := range testsize.QuickSample(idleCases, 6) {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {

@@ -13,11 +13,11 @@ import (
 // image is the state that the instances of a module are reset to: linear memory, and the globals
 // that the guest can change. It is immutable, and safe for concurrent use until it is closed.
 type image struct {
-	memory  []byte // read-only; its length is the size of linear memory
-	globals []uint64
-	file    imageFile
-	bytes   int64    // what it takes of the host's memory
-	beside  []*image // of the instances beside it, if the module has run; else nil
+	memory       []byte // read-only; its length is the size of linear memory
+	globals      []uint64
+	file         imageFile
+	bytes        int64    // the memory that it takes of the host
+	dependencies []*image // of the instance's dependencies, if the module has run; else nil
 }
 
 // newImage makes an image from copies of its arguments. Outside the spans, which are in ascending
@@ -30,11 +30,11 @@ func newImage(ctx context.Context, memory []byte, spans []pageSpan, globals []ui
 	return i, nil
 }
 
-// free closes the image and those beside it.
+// free closes the image and those of the dependencies.
 func (i *image) free() error {
 	failures := []error{i.close()}
-	for _, b := range i.beside {
-		failures = append(failures, b.free())
+	for _, d := range i.dependencies {
+		failures = append(failures, d.free())
 	}
 	return errors.Join(failures...)
 }
@@ -93,13 +93,13 @@ func writeData(ctx context.Context, memory, packed []byte) ([]pageSpan, error) {
 			spans = extend(spans, pagesOf(int(from-length), int(from)))
 		}
 	}
-	return merged(spans), nil
+	return mergeSpans(spans), nil
 }
 
 // pageSpan is a run of pages, as offsets.
 type pageSpan struct{ from, to int }
 
-// comparedBytes is how much of a memory is compared or copied between two looks at the context.
+// comparedBytes is the number of bytes of a memory that are compared or copied between two checks of the context.
 const comparedBytes = 4 << 20
 
 const (
@@ -128,8 +128,8 @@ func extend(spans []pageSpan, next pageSpan) []pageSpan {
 	return append(spans, next)
 }
 
-// merged returns the same pages, each once, in ascending order.
-func merged(spans []pageSpan) []pageSpan {
+// mergeSpans returns the same pages, each once, in ascending order.
+func mergeSpans(spans []pageSpan) []pageSpan {
 	slices.SortFunc(spans, func(a, b pageSpan) int { return cmp.Compare(a.from, b.from) })
 	ordered := spans[:0]
 	for _, span := range spans {

@@ -148,7 +148,7 @@ func (i *image) files() int64 {
 }
 
 // mapOnto replaces the start of reserved with the image: private mappings of the file, and zero pages between them. An
-// earlier image may be mapped there. It returns how many bytes are not shared.
+// earlier image may be mapped there. It returns the number of bytes that are not shared.
 func (i *image) mapOnto(reserved []byte, earlier *image) (private int64, err error) {
 	if len(i.memory) == 0 {
 		return 0, nil
@@ -174,5 +174,5 @@ func (i *image) mapOnto(reserved []byte, earlier *image) (private int64, err err
 	return 0, useSmallPages(reserved[:len(i.memory)])
 }
 
-// placed returns how many mappings a memory with the image has, or the image itself.
-func (i *image) placed() int64 { return 2*int64(len(i.file.spans)) + 1 }
+// mappings returns the number of mappings of a memory with the image, which is also that of the image itself.
+func (i *image) mappings() int64 { return 2*int64(len(i.file.spans)) + 1 }

@@ -18,10 +18,10 @@ func (i *image) copyFrom(_ context.Context, memory []byte, _ []pageSpan) error {
 
 func (i *image) close() error { return nil }
 
-// placed is the one mapping of a memory: nothing else is mapped.
-func (i *image) placed() int64 { return 1 }
+// mappings returns 1, for the memory: nothing else is mapped.
+func (i *image) mappings() int64 { return 1 }
 
-// mostImageFiles is no limit, since images have no files.
+// mostImageFiles limits nothing, since images have no files.
 func mostImageFiles() int64 { return math.MaxInt64 }
 
 // files is none.

@@ -16,18 +16,18 @@ import (
 // instance is an instance of a module. It serves one run at a time. After a reset it is pristine:
 // nothing that a run left in memory or globals remains.
 type instance struct {
-	module  *Module
-	wasm    api.Module
-	memory  *linearMemory
-	beside  []*instance         // of the modules that it is linked with, in their order
-	kernel  *instance           // the one beside it that is its kernel; may be nil
-	left    uint64              // the address of what the guest leaves with its kernel
-	globals []api.MutableGlobal // that reset restores
-	meter   api.MutableGlobal   // which it shares with those beside it
-	fuel    meter               // of the run
-	watched *Watched            // the run's observer; may be nil
-	place   place               // in the pool, while it is idle
-	depth   api.MutableGlobal   // nil for a module without recursion
+	module       *Module
+	wasm         api.Module
+	memory       *linearMemory
+	dependencies []*instance         // of the modules that it is linked with, in their order
+	kernel       *instance           // the dependency that is its kernel; may be nil
+	left         uint64              // the address of the data that the guest leaves with its kernel
+	globals      []api.MutableGlobal // that reset restores
+	meter        api.MutableGlobal   // shared with its dependencies
+	fuel         meter               // of the run
+	watched      *Watched            // the run's observer; may be nil
+	place        place               // in the pool, while it is idle
+	depth        api.MutableGlobal   // nil for a module without recursion
 
 	start     exported    // none for a module without a start function
 	stack     *savedStack // of a started program, where it first reads
@@ -35,7 +35,7 @@ type instance struct {
 	passed    [2]uint64   // to a function, and returned by it
 	name      string      // of the function that was called last
 	called    exported    // the last one
-	heap      int64       // what it takes of the Go heap in wazero, in bytes; 0 if that is not known
+	heap      int64       // size of wazero's objects for the instance in the Go heap, in bytes; 0 if unknown
 }
 
 // run performs one run in a pristine instance. It then returns the instance to the pool, or closes
@@ -89,18 +89,18 @@ func (i *instance) context(ctx context.Context) *runContext {
 // watchPages prepares for a run.
 func (i *instance) watchPages() {
 	var first *linearMemory
-	for _, b := range i.beside {
-		b.memory.watch(i.module.engine.pages, first)
-		first = b.memory
+	for _, d := range i.dependencies {
+		d.memory.watch(i.module.engine.pages, first)
+		first = d.memory
 	}
 	i.memory.watch(i.module.engine.pages, first)
 }
 
-// usage returns what the memories have used.
+// usage returns the memory that the run used.
 func (i *instance) usage() Usage {
-	used := Usage{MemoryBytes: int64(i.memory.size + i.memory.besides()), MemoryRefused: int64(i.memory.refused)}
-	for _, b := range i.beside {
-		used.MemoryRefused = max(used.MemoryRefused, int64(b.memory.refused))
+	used := Usage{MemoryBytes: int64(i.memory.size + i.memory.siblingBytes()), MemoryRefused: int64(i.memory.refused)}
+	for _, d := range i.dependencies {
+		used.MemoryRefused = max(used.MemoryRefused, int64(d.memory.refused))
 	}
 	return used
 }
@@ -118,8 +118,8 @@ func (i *instance) begin(ctx context.Context, r Run) error {
 
 // enter calls the start functions of the linked modules and of the module, if they have one.
 func (i *instance) enter(ctx context.Context) error {
-	for _, b := range i.beside {
-		if err := b.enter(ctx); err != nil {
+	for _, d := range i.dependencies {
+		if err := d.enter(ctx); err != nil {
 			return err
 		}
 	}
@@ -137,11 +137,11 @@ func (i *instance) enter(ctx context.Context) error {
 // of its run. The run's function has another stack, and so does the start function of each library.
 const mostStartStack = 64 << 10
 
-// entered keeps runs from calling the start functions again.
-func (i *instance) entered() {
+// skipStart keeps runs from calling the start functions again.
+func (i *instance) skipStart() {
 	i.start = exported{}
-	for _, b := range i.beside {
-		b.entered()
+	for _, d := range i.dependencies {
+		d.skipStart()
 	}
 }
 
@@ -165,15 +165,15 @@ func (i *instance) call(ctx context.Context, name string, result *uint64) error 
 // invoke calls a function of the guest, unless the context has ended. A run calls several, one after the other, and
 // each may end before its first look at the time, and have a stack that grows for milliseconds.
 func invoke(ctx context.Context, op string, function api.Function, stack []uint64) error {
-	if err := ended(ctx, op); err != nil {
+	if err := contextError(ctx, op); err != nil {
 		return err
 	}
-	return classify(ctx, op, contained(ctx, function, stack))
+	return classify(ctx, op, callGuest(ctx, function, stack))
 }
 
-// contained calls a function with as many parameters and results as the stack has room for. wazero recovers panics in
+// callGuest calls a function with as many parameters and results as the stack has room for. wazero recovers panics in
 // guests and host functions. A panic in wazero itself must not end the process either.
-func contained(ctx context.Context, function api.Function, stack []uint64) (err error) {
+func callGuest(ctx context.Context, function api.Function, stack []uint64) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &hostError{&PanicError{Function: "wazero", Value: value, Stack: debug.Stack()}}
@@ -183,9 +183,9 @@ func contained(ctx context.Context, function api.Function, stack []uint64) (err 
 }
 
 // onThread reports whether the run is locked to its thread.
-func (i *instance) onThread() bool { return i.memory.written.faults.locks() }
+func (i *instance) onThread() bool { return i.memory.written.faults.locksThread() }
 
-// explain adds to a trap what the rewritten module knows about it.
+// explain adds the rewritten module's information to a trap.
 func (i *instance) explain(err error) error {
 	if err == nil {
 		return nil
@@ -195,7 +195,7 @@ func (i *instance) explain(err error) error {
 		return err
 	}
 	failure.Trace = i.module.trace(failure.Trace)
-	if i.hasOverflowed() || slices.ContainsFunc(i.beside, (*instance).hasOverflowed) {
+	if i.hasOverflowed() || slices.ContainsFunc(i.dependencies, (*instance).hasOverflowed) {
 		failure.Reason = stackOverflow
 	}
 	return err
@@ -204,16 +204,16 @@ func (i *instance) explain(err error) error {
 // leaveThread releases the run from its thread.
 func (i *instance) leaveThread() {
 	i.memory.leaveThread()
-	for _, b := range i.beside {
-		b.memory.leaveThread()
+	for _, d := range i.dependencies {
+		d.memory.leaveThread()
 	}
 }
 
 // forgetRefusals forgets that memories could not grow.
 func (i *instance) forgetRefusals() {
 	i.memory.refused = 0
-	for _, b := range i.beside {
-		b.memory.refused = 0
+	for _, d := range i.dependencies {
+		d.memory.refused = 0
 	}
 }
 
@@ -222,26 +222,26 @@ func (i *instance) hasOverflowed() bool {
 	return i.depth != nil && uint32(i.depth.Get()) == wasm.DepthExceeded
 }
 
-// capture makes an image of the current state of the instance, and of those beside it.
+// capture makes an image of the current state of the instance and its dependencies.
 func (i *instance) capture(ctx context.Context) (made *image, err error) {
 	memory := i.memory.contents()
 	if made, err = newImage(ctx, memory, allOf(memory), i.values()); err != nil {
 		return nil, err
 	}
-	for _, b := range i.beside {
-		captured, err := b.capture(ctx)
+	for _, d := range i.dependencies {
+		captured, err := d.capture(ctx)
 		if err != nil {
 			return nil, errors.Join(err, made.free())
 		}
-		made.beside = append(made.beside, captured)
+		made.dependencies = append(made.dependencies, captured)
 	}
 	return made, nil
 }
 
 // adopt sets the image that reset restores. The instance must have the same state.
 func (i *instance) adopt(o *image) error {
-	for n, made := range o.beside {
-		if err := i.beside[n].adopt(made); err != nil {
+	for n, made := range o.dependencies {
+		if err := i.dependencies[n].adopt(made); err != nil {
 			return err
 		}
 	}
@@ -276,7 +276,7 @@ func (i *instance) keepsStacks() bool {
 
 // retire returns an instance to the pool after a run, or closes it if it is not to be reused or cannot be reset. It
 // does so in the background if that takes long, so that no call outlives its deadline. Only a few instances at a time
-// are retired in the background, since each still holds its memory: the caller waits for any others.
+// are retired in the background, since each still holds its memory: the caller waits for further ones.
 func (i *instance) retire(key poolKey, reuse bool) {
 	finish := func() {
 		if reuse && i.module.rewritten.unrestorable == "" && i.reset() == nil {
@@ -290,20 +290,20 @@ func (i *instance) retire(key poolKey, reuse bool) {
 	}
 }
 
-// survey ends the watch of pages, which releases the run from its thread, and finds the written ones. It returns how
-// many bytes a reset gives back to the system.
+// survey ends the watch of pages, which releases the run from its thread, and finds the written ones. It returns the
+// number of bytes that a reset gives back to the system.
 func (i *instance) survey() (returned int64) {
-	for _, b := range i.beside {
-		i.memory.written.faults.countWith(&b.memory.written.faults)
+	for _, d := range i.dependencies {
+		i.memory.written.faults.countWith(&d.memory.written.faults)
 	}
 	returned = i.memory.survey(i.module.engine.pages)
-	for _, b := range i.beside {
-		returned += b.memory.survey(i.module.engine.pages)
+	for _, d := range i.dependencies {
+		returned += d.memory.survey(i.module.engine.pages)
 	}
 	return returned
 }
 
-// reset restores the state that the image holds, and that of the instances beside it, after a survey.
+// reset restores the state of the instance and its dependencies from their images, after a survey.
 func (i *instance) reset() error {
 	if !i.keepsStacks() {
 		return errNotReset
@@ -315,8 +315,8 @@ func (i *instance) reset() error {
 		return err
 	}
 	i.resetGlobals()
-	for _, b := range i.beside {
-		if err := b.reset(); err != nil {
+	for _, d := range i.dependencies {
+		if err := d.reset(); err != nil {
 			return err
 		}
 	}
@@ -329,11 +329,11 @@ func (i *instance) resetGlobals() {
 	}
 }
 
-// close frees what the instance holds, and those beside it.
+// close frees the resources of the instance and its dependencies.
 func (i *instance) close(ctx context.Context) {
 	_ = i.wasm.Close(ctx) // its exit code is not used
 	i.memory.Free()
-	closeAll(ctx, i.beside)
+	closeAll(ctx, i.dependencies)
 }
 
 // closeAll closes instances.

@@ -46,8 +46,8 @@ func acceptedInstructions(t *testing.T) (all []acceptedInstruction) {
 	only := func(fits func(t byte) bool) []byte { // the type that fits, or none if all do
 		return slices.DeleteFunc(slices.Clone(allTypes), func(t byte) bool { return !fits(t) || fits(typeI32) && fits(typeI64) })
 	}
-	// Immediates are these, or in their form. None passes for another: the call after them is no lane and no alignment,
-	// and 0xff is no instruction.
+	// Immediates are these, or in their form. None can be taken for another: the call after them is not a lane or an
+	// alignment, and 0xff is not an instruction.
 	forms := [][]byte{nil, {0, 0xff, 0}, {0, 0xff, 0, 0}, {0}, make([]byte, 16)}
 	for opcode := range 0xfe00 {
 		in := acceptedInstruction{opcode: opcode, code: []byte{byte(opcode)}}

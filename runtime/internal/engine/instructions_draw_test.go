@@ -146,7 +146,7 @@ func (p *pressing) function(of drawnType, locals []byte) *pressingFunction {
 
 func (f *pressingFunction) put(code ...[]byte) { f.code = append(f.code, join(code...)...) }
 
-// declared ends a function: it stores some of its locals, passes others to sinks, and stores the remaining ones.
+// declared ends a function: it stores some of its locals, passes some to sinks, and stores the remaining ones.
 func (f *pressingFunction) declared() int {
 	left := f.Perm(len(f.locals))
 	if f.chance(50) { // operands last, so that they are passed
@@ -190,7 +190,7 @@ func (f *pressingFunction) statements(n, nesting int) {
 	}
 }
 
-// statement writes a statement, which may contain others unless nesting is 0.
+// statement writes a statement, which may contain further statements unless nesting is 0.
 func (f *pressingFunction) statement(nesting int) {
 	switch n := f.IntN(100); {
 	case n < 15 && nesting > 0:
@@ -217,7 +217,7 @@ func (f *pressingFunction) statement(nesting int) {
 // inner writes the statements of a block.
 func (f *pressingFunction) inner(nesting int) { f.statements(1+f.IntN(4), nesting-1) }
 
-// turns begins a loop by setting a local to how often it runs.
+// turns begins a loop by setting a local to its number of iterations.
 func (f *pressingFunction) turns(nesting int) (local int) {
 	f.put(number(1+f.IntN(3)), set(len(f.locals)+nesting-1))
 	return len(f.locals) + nesting - 1

@@ -53,7 +53,7 @@ func hostFunctions() (all []hostfuncs.Function) {
 	return all
 }
 
-// onWazero runs a module's function on wazero alone.
+// onWazero runs a module's function on plain wazero.
 func onWazero(ctx context.Context, config wazero.RuntimeConfig, source []byte) (drawnOutcome, error) {
 	r := wazero.NewRuntimeWithConfig(ctx, config)
 	defer r.Close(ctx)
@@ -79,8 +79,8 @@ func onWazero(ctx context.Context, config wazero.RuntimeConfig, source []byte) (
 	return drawnOutcome{told: told.told}, err
 }
 
-// TestRandomInstructions: functions of random instructions, with more values at hand than there are registers, do what
-// they do on wazero's interpreter. Calls of the host tell what their memory holds, and at their ends their locals.
+// TestRandomInstructions: functions of random instructions, with more live values than registers, behave as on wazero's
+// interpreter. Calls of the host report the contents of their memory, and at the functions' ends their locals.
 func TestRandomInstructions(t *testing.T) {
 	accepted, e := acceptedInstructions(t), newEngine(t, Options{ModuleBytes: 4 * mebibyte, Functions: hostFunctions()}, nil)
 	runPrograms(t, testsize.Of(150, 7000), nil, func(t *testing.T, seed uint64, report func(string)) {
@@ -90,8 +90,8 @@ func TestRandomInstructions(t *testing.T) {
 	})
 }
 
-// TestMiscompiledSeeds: so do some of these modules that wazero alone (v1.12.0, amd64) gets wrong, which is the control.
-// If drawing changes, TestRandomInstructions finds other seeds without the guard.
+// TestMiscompiledSeeds: so do some of these modules that plain wazero (v1.12.0, amd64) gets wrong, which is the
+// control. If drawing changes, TestRandomInstructions finds other seeds without the guard.
 func TestMiscompiledSeeds(t *testing.T) {
 	accepted, e := acceptedInstructions(t), newEngine(t, Options{Functions: hostFunctions()}, nil)
 	wrong := 0
@@ -106,10 +106,10 @@ func TestMiscompiledSeeds(t *testing.T) {
 			wrong++
 		}
 	}
-	assert.True(t, wrong > 0 || goruntime.GOARCH != "amd64", "control: none is wrong on wazero alone")
+	assert.True(t, wrong > 0 || goruntime.GOARCH != "amd64", "control: none is wrong on plain wazero")
 }
 
-// asOnInterpreter reports in what a module differs here from wazero's interpreter.
+// asOnInterpreter reports how a module's behavior here differs from that on wazero's interpreter.
 func asOnInterpreter(ctx context.Context, e *Engine, source []byte) error {
 	want, err := onWazero(ctx, wazero.NewRuntimeConfigInterpreter(), source)
 	if err != nil {

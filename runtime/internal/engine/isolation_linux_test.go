@@ -20,7 +20,7 @@ import (
 // These tests are about pages that an instance keeps from one run to the next: a run that
 // writes to them again does so without the system's notice.
 
-// performAll runs operations in the instance of the pool, and returns what the guest reported.
+// performAll runs operations in the pooled instance, and returns the guest's reports.
 func (s *subject) performAll(t *testing.T, operations ...operation) []uint64 {
 	t.Helper()
 	in := &session{script: operations}
@@ -31,8 +31,8 @@ func (s *subject) performAll(t *testing.T, operations ...operation) []uint64 {
 
 const secret = 0x5ec2e7
 
-// TestPagesBeyondSmallerRunsAreReset: what a run keeps beyond the memory of the next one is
-// still there for the one after that.
+// TestPagesBeyondSmallerRunsAreReset: pages that a run keeps beyond the memory of the next one are still there for the
+// one after that.
 func TestPagesBeyondSmallerRunsAreReset(t *testing.T) {
 	const beyond = startPages << 16
 	grow := operation{code: opGrow, a: 1}
@@ -51,9 +51,8 @@ func TestPagesBeyondSmallerRunsAreReset(t *testing.T) {
 	}
 }
 
-// TestPagesAreNotCollapsed: where the system makes one large page of small ones, as it does by
-// itself in time, a memory has pages that nothing wrote. No memory of a guest has such pages. The
-// control collapses others.
+// TestPagesAreNotCollapsed: where the system makes one large page of small ones, as it does by itself in time, a memory
+// has pages that nothing wrote. No memory of a guest has such pages. The control collapses other pages.
 func TestPagesAreNotCollapsed(t *testing.T) {
 	const large = 2 * mebibyte
 	collapse := func(memory []byte) (err error) {
@@ -82,12 +81,11 @@ func TestPagesAreNotCollapsed(t *testing.T) {
 	require.NoError(t, collapse(others))
 }
 
-// mostKeptBytes is how much written memory an instance keeps between two runs.
+// mostKeptBytes is the maximum size of the written memory that an instance keeps between two runs.
 const mostKeptBytes = mostKeptPages * systemPage
 
-// pressMemory does to the memory of an instance and to its image what the system does when
-// memory is short, or when it tidies up: takes pages away, which come back when they are
-// touched, or makes large pages of small ones.
+// pressMemory treats the memory of an instance and its image as the system does when memory is short, or when it tidies
+// up: it takes pages away, which come back when they are touched, or makes large pages of small ones.
 func pressMemory(random *rand.Rand, i *instance) {
 	memory, image := i.memory.reserved, i.memory.image.memory
 	switch random.IntN(5) {
@@ -107,7 +105,7 @@ func pressMemory(random *rand.Rand, i *instance) {
 	}
 }
 
-// collapse makes large pages of what lies beyond an image, where there are any pages yet.
+// collapse makes large pages of the memory beyond an image, where it has pages already.
 func collapse(memory []byte) {
 	const large = 2 * mebibyte
 	first := -int(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))) & (large - 1)
@@ -122,7 +120,7 @@ const (
 	entrySwapped = 1 << 62
 )
 
-// entry is what the system has for a page of memory.
+// entry returns the system's pagemap entry for a page of memory.
 func entry(t *testing.T, page []byte) uint64 {
 	t.Helper()
 	file, err := os.Open("/proc/self/pagemap")
@@ -168,8 +166,8 @@ func imagedMemory(t *testing.T) []byte {
 
 func pageOf(memory []byte, n int) []byte { return memory[n*systemPage : (n+1)*systemPage] }
 
-// TestPressureTakesPagesAway: discard does to an instance's memory what it is for, with swap
-// and without. What was written stays, or comes back.
+// TestPressureTakesPagesAway: discard takes pages of an instance's memory away, with swap and without. Written pages
+// stay, or come back.
 func TestPressureTakesPagesAway(t *testing.T) {
 	memory := imagedMemory(t)
 	require.NotZero(t, entry(t, pageOf(memory, 0))&entryPresent, "the control")
@@ -179,9 +177,9 @@ func TestPressureTakesPagesAway(t *testing.T) {
 	assert.Equal(t, []byte{7, 8, 7, 7, 8, 0}, []byte{memory[0], memory[systemPage], memory[2*systemPage], memory[3*systemPage], memory[4*systemPage], memory[5*systemPage]})
 }
 
-// TestScannerFindsPagesThatAreNotPresent: pages that were written and swapped out. Where there
-// is no swap, guards stand in for them: for them too the system has an entry that is neither
-// present nor empty, and tells the scanner the same. The control asks for present pages alone.
+// TestScannerFindsPagesThatAreNotPresent: pages that were written and swapped out. Where there is no swap, guards stand
+// in for them: for them too the system has an entry that is neither present nor empty, and tells the scanner the same.
+// The control asks only for present pages.
 func TestScannerFindsPagesThatAreNotPresent(t *testing.T) {
 	scanner := newPageScanner(t.Context())
 	require.NotNil(t, scanner)

@@ -19,10 +19,10 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 )
 
-// operation is what the scripted guest reads.
+// operation is one operation that the scripted guest reads.
 type operation struct{ code, a, b, c uint32 }
 
-// What opAct asks of the host, with its other operands.
+// The actions of the host that opAct requests, with its other operands.
 const (
 	actReturn   = iota // b
 	actScribble        // writes to b places, a different set for each c
@@ -43,7 +43,7 @@ var (
 type session struct {
 	script  []operation
 	read    int      // operations
-	reports []uint64 // what the guest told
+	reports []uint64 // values that the guest reported
 	memory  int      // bytes of it that actScribble may write to
 	press   func()
 	cancel  context.CancelFunc
@@ -146,7 +146,7 @@ func kindOf(err error) string {
 	return "unknown: " + err.Error()
 }
 
-// script is what is run in one sequence, and within which bounds.
+// script holds the operations of one sequence, and their bounds.
 type script struct {
 	operations []operation
 	fuel       int64
@@ -202,8 +202,8 @@ func (m maker) any() script {
 	return s
 }
 
-// probe is a script that comes to the same each time, and first looks at everything: also at
-// what memory holds once it has grown to so many pages.
+// probe is a script with the same outcome each time, and first looks at everything: also at what memory holds once it
+// has grown to so many pages.
 func (m maker) probe(pages int) script {
 	s := script{operations: []operation{{code: opGrow, a: uint32(max(pages-startPages, 0))}, {code: opChecksum}}, floods: -1}
 	for range m.IntN(4) {
@@ -215,7 +215,7 @@ func (m maker) probe(pages int) script {
 	return s
 }
 
-// address is mostly in the memory that there is at first.
+// address is mostly in the initial memory.
 func (m maker) address(size uint32) uint32 {
 	if m.IntN(60) == 0 {
 		return m.Uint32()
@@ -291,7 +291,7 @@ func (m maker) end() []operation {
 	return ends[m.IntN(len(ends))]
 }
 
-// stopped goes on until the run is stopped.
+// stopped returns operations that continue until the run is stopped.
 func (m maker) stopped() []operation {
 	ends := [][]operation{
 		{{code: opSpin}},
@@ -302,9 +302,9 @@ func (m maker) stopped() []operation {
 	return ends[m.IntN(len(ends))]
 }
 
-// scripted is a WASI command that does what its standard input says, one operation after the
-// other until it ends. Before it first reads it writes, grows its memory, sets its globals and
-// calls itself a few levels deep, so that a start leaves something behind everywhere.
+// scripted is a WASI command that performs the operations in its standard input, one after the other until the input
+// ends. Before it first reads it writes, grows its memory, sets its globals and calls itself a few levels deep, so that
+// a start leaves traces everywhere.
 type scripted struct {
 	maximum int  // pages that its memory declares; 0: none
 	reactor bool // it is a WASI reactor instead: _initialize does what comes before the first read, and run the rest
@@ -329,7 +329,7 @@ const (
 	opAct                // the host does a with b and c
 	opIndirect           // calls function a of the table with b
 	opChecksum           // of memory, its size and the globals
-	operations           // how many there are
+	operations           // their number
 
 	tableDouble  = operations     // a function that opIndirect may call
 	tableCount   = operations + 1 // another, which keeps count in a global
@@ -341,7 +341,7 @@ const (
 	firstPages = 3 // of linear memory in the module
 	startPages = 4 // once it has started
 
-	// Where the guest keeps what it needs to read.
+	// Addresses of the data that the guest reads.
 	placesAt, countAt, operationAt = 64, 72, 128
 	operationSize                  = 16
 )
@@ -427,7 +427,7 @@ func strideBody() []byte {
 		getLocal(0), getLocal(1), []byte{0x6a, 0x22, 0}, memoryEnd, []byte{0x49, 0x0d, 0, 0x0b})
 }
 
-// beforeReading is what happens before the first read.
+// beforeReading is the code before the first read.
 func beforeReading() []byte {
 	return join(constant(1), []byte{0x40, 0, 0x1a}, // memory.grow 1, drop
 		storeWord(9*systemPageSize, 0x5eed), storeWord(firstPages<<16+70, 0x5eed),
@@ -449,7 +449,7 @@ func descendBody() []byte {
 		getLocal(0), constant(1), []byte{0x6b}, callFunction(callDescend), constant(1), []byte{0x6a, 0x05}, constant(0), []byte{0x0b})
 }
 
-// interpretBody reads operations and calls them. What else lies where it reads may be anything.
+// interpretBody reads operations and calls them. The other bytes where it reads may be anything.
 func interpretBody() []byte {
 	read := join(storeWord(placesAt, operationAt), storeWord(placesAt+4, operationSize), storeWord(countAt, 0),
 		constant(0), constant(placesAt), constant(1), constant(countAt), callFunction(callRead), []byte{0x1a})

@@ -22,7 +22,7 @@ import (
 
 const isolationLimit = 8 * mebibyte // of the memory of a run
 
-// subject is a way of running the scripted guest, in an engine of its own.
+// subject is a way of running the scripted guest, in its own engine.
 type subject struct {
 	engine *Engine
 	key    poolKey
@@ -53,7 +53,7 @@ func (v variant) subject(t *testing.T, idleBytes int64) *subject {
 	module, err := e.Compile(t.Context(), v.guest.bytes())
 	require.NoError(t, err)
 	require.Empty(t, module.rewritten.unrestorable)
-	e.alone()
+	e.occupyStarts()
 	if v.resumed {
 		return resumedSubject(t, module)
 	}
@@ -97,8 +97,7 @@ func (s *subject) pooled() []*instance {
 	return nil
 }
 
-// watchedMeter tells when a run has ended: then the engine reads what is left, and resets the
-// instance after that.
+// watchedMeter calls ended when the engine reads the meter after a run, before it resets the instance.
 type watchedMeter struct {
 	api.MutableGlobal
 	ended func()
@@ -109,15 +108,14 @@ func (w watchedMeter) Get() uint64 {
 	return w.MutableGlobal.Get()
 }
 
-// watch calls ended between the end of the instance's next run and the reset. It returns what
-// ends that.
+// watch calls ended between the end of each run of the instance and the reset, until stop is called.
 func (i *instance) watch(ended func()) (stop func()) {
 	meter := i.meter
 	i.meter = watchedMeter{meter, ended}
 	return func() { i.meter = meter }
 }
 
-// outcome is what a run shows its caller.
+// outcome is the visible result of a run.
 type outcome struct {
 	reports []uint64
 	ended   string
@@ -138,8 +136,8 @@ func (s *subject) perform(ctx context.Context, what script, in *session) (outcom
 	return outcome{in.reports, fmt.Sprint(err), usage}, err
 }
 
-// unlike says in what an instance differs from the state of one that nothing has run in. What
-// lies beyond its memory, up to the peak of the runs before, must be as the system hands it out.
+// unlike reports how an instance differs from the state of one that nothing has run in. Bytes beyond its memory, up to
+// the peak of the runs before, must be as the system provides them.
 func (i *instance) unlike(want state, peak int64) string {
 	switch got := i.memory.contents(); {
 	case len(got) != len(want.memory) || int(i.wasm.Memory().Size()) != len(want.memory):
@@ -214,8 +212,7 @@ func (p *isolation) refill(t *testing.T) {
 	require.Len(t, p.pooled.pooled(), 1)
 }
 
-// sequence runs a script in the instance of the pool, and says what is wrong with it after
-// that.
+// sequence runs a script in the pooled instance, and reports how the instance then differs from a new one.
 func (p *isolation) sequence(t *testing.T, what script) (peak int64, wrong string) {
 	i := p.pooled.pooled()[0]
 	if p.IntN(3) == 0 {
@@ -280,10 +277,9 @@ func (p *isolation) probe(t *testing.T, peak int64) string {
 	return ""
 }
 
-// TestRunsAreIsolated: thousands of random scripts in instances of the pool, which trap, grow,
-// exit, are stopped, run out of fuel, make the host panic and write everywhere, with the
-// memory under pressure in between. After each the instance is byte for byte as a new one, or
-// gone, and what runs in it next comes to what it comes to in a new one.
+// TestRunsAreIsolated: thousands of random scripts in instances of the pool, which trap, grow, exit, are stopped, run
+// out of fuel, make the host panic and write everywhere, with the memory under pressure in between. After each, the
+// instance is byte for byte like a new one, or gone, and the next run in it has the same outcome as in a new one.
 func TestRunsAreIsolated(t *testing.T) {
 	each := testsize.Of(50, 400)
 	seed := rand.Uint64()
@@ -330,8 +326,8 @@ func variants() (all []variant) {
 	return all
 }
 
-// flaw is a reset that forgets something: after a whole one, it puts back what a run had left
-// there, and says whether that differs from what a new instance has.
+// flaw is a reset that forgets something: after a complete one, it restores a part of the state that a run had left,
+// and reports whether that differs from a new instance.
 type flaw struct {
 	name  string
 	leave func(i *instance, left state) bool
@@ -359,7 +355,7 @@ func leaveGlobals(i *instance, left state) bool {
 	return !slices.Equal(left.globals, i.memory.image.globals)
 }
 
-// leaveMemory leaves what the memory held from a byte on.
+// leaveMemory leaves the contents of the memory from a byte on.
 func leaveMemory(i *instance, left state, from int) bool {
 	i.wroteUnseen()
 	image := make([]byte, len(left.memory))
@@ -374,9 +370,8 @@ func leaveSize(i *instance, left state) bool {
 	return grown && more > 0
 }
 
-// TestIsolationNoticesMissingResets is the control of TestRunsAreIsolated: with a reset that
-// forgets one thing, the instance differs from a new one wherever a run left that, and so does
-// what runs in it next.
+// TestIsolationNoticesMissingResets is the control of TestRunsAreIsolated: with a reset that forgets one thing, the
+// instance differs from a new one wherever a run left that, and so does the next run in it.
 func TestIsolationNoticesMissingResets(t *testing.T) {
 	each := testsize.Of(30, 60)
 	seed := rand.Uint64()
@@ -403,7 +398,7 @@ func TestIsolationNoticesMissingResets(t *testing.T) {
 				}
 				t.Logf("%d of %d runs leave something, a run after that notices %d", leaving, each, noticed)
 				assert.Greater(t, leaving, each/10)
-				// A run cannot notice what it writes over before it looks, as its start does.
+				// A run does not notice bytes that it overwrites before it reads them, as its start does.
 				assert.Greater(t, noticed, leaving/4)
 			})
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// localsAround is a function whose locals all have a value before and after its body, and what the body is.
+// localsAround is a function with the given body, whose locals all have a value before and after it.
 func localsAround(n int, body ...[]byte) []byte {
 	return shape{functions: []shapedFunction{{more: n, body: join(
 		each(n, func(i int) []byte { return join(number(4*i), loadNumber, set(i)) }), join(body...), used(n))}}}.bytes()
@@ -45,7 +45,7 @@ func assignedBehind(n, branches int) []byte {
 	return localsAround(n, []byte{0x02, 0x40}, repeat(branches, get(0), []byte{0x0d, 0}), each(n, func(i int) []byte { return join(number(i), loadNumber, set(i)) }), end)
 }
 
-// manyAddresses loads from many addresses, and has many ifs behind that.
+// manyAddresses loads from many addresses, followed by many ifs.
 func manyAddresses(n, ifs int) []byte {
 	return shape{functions: []shapedFunction{{more: 1, body: join(
 		each(n, func(i int) []byte { return join(get(0), number(i), add, loadNumber, drop) }), repeat(ifs, get(0), []byte{0x04, 0x40, 0x05, 0x0b}))}}}.bytes()
@@ -96,7 +96,7 @@ func TestAttackSlowJoins(t *testing.T) {
 	}
 }
 
-// TestCompilingJoinsGrowsFaster: what those bounds are for. A module that is larger by a factor takes more than that.
+// TestCompilingJoinsGrowsFaster shows that those bounds are needed: the cost of a module grows faster than its size.
 func TestCompilingJoinsGrowsFaster(t *testing.T) {
 	const factor = 4
 	cost := func(source []byte) (time.Duration, uint64) {
@@ -126,7 +126,7 @@ func TestCompilingJoinsGrowsFaster(t *testing.T) {
 	assert.Greater(t, more, factor*3/2*less)
 }
 
-// processorTime is how long this process has computed.
+// processorTime returns the CPU time that this process has used.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage

@@ -11,10 +11,9 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// Kernel is a module of the host's own that stands between guests and the host: guests import its
-// exports under the name Module. Each instance of such a guest has its own instance of the kernel,
-// which is metered, limited and reset together with it. A call of the kernel costs a guest no more
-// than a call of its own functions.
+// Kernel is a module of the host between guests and the host: guests import its exports under the name Module. Each
+// instance of such a guest has its own instance of the kernel, which is metered, limited and reset together with it. A
+// call of the kernel costs a guest no more than a call of its own functions.
 type Kernel struct {
 	Module string // the module in the imports of guests
 	Source []byte
@@ -23,9 +22,9 @@ type Kernel struct {
 	// Beside are functions that guests import, under other names than Module, and whose memory is
 	// the kernel's: it is a [KernelMemory].
 	Beside []hostfuncs.Function
-	// Finish is called after each run whose guest has returned or was ended by an error of a host
-	// function. Its memory is the kernel's, and its one parameter is the value of the constant that the
-	// kernel exports under the function's name: the address of what the guest has left there.
+	// Finish is called after each run whose guest has returned or was ended by an error of a host function. Its memory is
+	// the kernel's, and its one parameter is the value of the constant that the kernel exports under the function's name:
+	// the address of the data that the guest has left there.
 	Finish hostfuncs.Function
 	// Exits reports whether an error of a host function means that the guest has ended itself. If Finish
 	// fails after that, the run fails with its error, as it does if the guest has returned.
@@ -39,7 +38,7 @@ type kernel struct {
 	module *Module // nil until it is needed
 }
 
-// isImported reports whether there are imports from the kernel, or of what needs it.
+// isImported reports whether there are imports from the kernel, or of functions that need it.
 func (k *kernel) isImported(imports []wasm.Import) bool {
 	if k == nil {
 		return false
@@ -68,7 +67,7 @@ func (v kernelView) View(offset, length uint32) ([]byte, bool) {
 
 // Call implements [KernelMemory].
 func (v kernelView) Call(ctx context.Context, name string, parameters ...uint64) (uint64, error) {
-	function := v.kernel.wasm.ExportedFunction(name) // with a stack of its own: the guest may have called the kernel
+	function := v.kernel.wasm.ExportedFunction(name) // with its own stack: the guest may have called the kernel
 	if function == nil {
 		return 0, fmt.Errorf("%w: the kernel exports no function %q", ErrHost, name)
 	}
@@ -76,7 +75,7 @@ func (v kernelView) Call(ctx context.Context, name string, parameters ...uint64)
 	run := runOf(ctx)
 	run.inKernel++
 	defer func() { run.inKernel-- }()
-	if err := classify(ctx, "run", contained(ctx, function, stack)); err != nil {
+	if err := classify(ctx, "run", callGuest(ctx, function, stack)); err != nil {
 		return 0, err
 	}
 	if len(function.Definition().ResultTypes()) == 0 {
@@ -113,8 +112,7 @@ func (k *kernel) close(ctx context.Context) error {
 	return k.module.close(ctx)
 }
 
-// finish gives the host what the guest has left with the kernel, unless the guest's end says that
-// nothing of it counts.
+// finish gives the host the data that the guest has left with the kernel, unless the guest failed.
 func (i *instance) finish(run *runContext, ended error) error {
 	if _, failed := errors.AsType[*Error](ended); i.kernel == nil || failed {
 		return ended
@@ -128,7 +126,7 @@ func (i *instance) finish(run *runContext, ended error) error {
 	return ended
 }
 
-// findLeft finds the address of what guests leave with the kernel.
+// findLeft finds the address of the data that guests leave with the kernel.
 func (i *instance) findLeft() error {
 	name := i.module.engine.kernel.Finish.Name
 	global := i.kernel.wasm.ExportedGlobal(name)

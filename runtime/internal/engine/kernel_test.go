@@ -60,7 +60,7 @@ var (
 
 func call(function byte) []byte { return []byte{0x10, function} }
 
-// withTestKernel returns a guest that has testKernel beside it, as its kernel or as a library.
+// withTestKernel returns a guest that is linked with testKernel, as its kernel or as a library.
 func withTestKernel(t *testing.T, asLibrary bool, initialize, run []byte) *Module {
 	t.Helper()
 	options, source := Options{}, Source{Module: kernelGuest(initialize, run)}
@@ -83,8 +83,8 @@ func asBoth(t *testing.T, test func(t *testing.T, asLibrary bool)) {
 
 const page = 1 << 16
 
-// TestAttackKernelKeepsNothing: what a run leaves in the kernel's memory is gone in the next, which
-// uses the same instance.
+// TestAttackKernelKeepsNothing: data that a run leaves in the kernel's memory is gone in the next run, which uses the
+// same instance.
 func TestAttackKernelKeepsNothing(t *testing.T) {
 	asBoth(t, func(t *testing.T, asLibrary bool) {
 		module := withTestKernel(t, asLibrary, noResult, join(call(grow), drop, call(bump), drop, call(bump)))
@@ -131,8 +131,7 @@ func TestKernelIsStartedWithItsGuest(t *testing.T) {
 	})
 }
 
-// TestKernelUsesItsGuestsFuel: what the kernel does counts as if the guest did it, and a limit is
-// as exact.
+// TestKernelUsesItsGuestsFuel: the kernel's work counts as if the guest did it, and a limit is as exact.
 func TestKernelUsesItsGuestsFuel(t *testing.T) {
 	asBoth(t, func(t *testing.T, asLibrary bool) {
 		once, twice := withTestKernel(t, asLibrary, noResult, call(work)), withTestKernel(t, asLibrary, noResult, join(call(work), drop, call(bump), drop, call(work)))
@@ -214,7 +213,7 @@ func TestBrokenKernels(t *testing.T) {
 	}
 }
 
-// TestKernelGivesWhatIsLeft: when a guest has returned, the host reads what the guest left in the kernel's
+// TestKernelGivesWhatIsLeft: when a guest has returned, the host reads the data that the guest left in the kernel's
 // memory, and may end the run. A guest that failed leaves nothing.
 func TestKernelGivesWhatIsLeft(t *testing.T) {
 	refused := errors.New("refused")

@@ -15,8 +15,8 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// TestKillsLeaveNothing: a thousand guests that had to be stopped and a thousand that
-// trapped leave no goroutine, descriptor or mapping behind.
+// TestKillsLeaveNothing: a thousand guests that had to be stopped and a thousand that trapped leak no goroutine,
+// descriptor or mapping.
 func TestKillsLeaveNothing(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	spinning := compile(t, e, program{body: forever, memory: 16})
@@ -45,7 +45,7 @@ func TestKillsLeaveNothing(t *testing.T) {
 	assert.LessOrEqual(t, after.mappings, before.mappings+50)
 }
 
-// holdings are what this process holds of the system. What the system doesn't tell is 0.
+// holdings are the system resources of this process. Numbers that the system does not report are 0.
 type holdings struct{ goroutines, descriptors, mappings int }
 
 func held(t *testing.T) holdings {
@@ -61,8 +61,7 @@ func held(t *testing.T) holdings {
 	return h
 }
 
-// TestAbandonedRun: a guest that comes back although nobody waits for it reaches nothing of the
-// host's any more, and nobody gets its instance.
+// TestAbandonedRun: an abandoned guest that comes back reaches nothing of the host, and its instance is not reused.
 func TestAbandonedRun(t *testing.T) {
 	for _, abandoned := range []bool{true, false} {
 		var w Watched

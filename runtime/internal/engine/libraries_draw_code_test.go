@@ -13,7 +13,7 @@ type drawnWriter struct {
 	values  []int  // locals that any code may change
 	scratch byte
 	loops   int
-	calls   int // how many more it may have
+	calls   int // the number of further calls that it may have
 }
 
 func (d *drawing) writer(of drawnType) *drawnWriter {

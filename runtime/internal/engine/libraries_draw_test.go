@@ -9,8 +9,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// This file draws random modules with libraries, for libraries_random_test.go. Calls lead only to functions
-// that were made before, or count down, so only what multiplies takes long.
+// This file draws random modules with libraries, for libraries_random_test.go. Calls lead only to functions that were
+// made before, or count down, so a module takes long only if calls multiply.
 
 // The value types that are passed between modules, and the opcodes that turn each into an i64 and back.
 const (
@@ -31,7 +31,7 @@ func (t drawnType) bytes() []byte {
 	return join([]byte{0x60}, leb(len(t.params)), t.params, leb(len(t.results)), t.results)
 }
 
-// drawnModule is a module that others can import from.
+// drawnModule is a module from which other modules can import.
 type drawnModule struct {
 	name    string
 	bytes   []byte
@@ -100,7 +100,7 @@ func (d *drawing) export(as string, function int) {
 	d.exports = append(d.exports, join(name(as), []byte{0}, leb(function)))
 }
 
-// drawModule draws a module that imports from others. All export "sum" and "init", and the main one "run".
+// drawModule draws a module that imports from earlier ones. All export "sum" and "init", and the main one "run".
 func drawModule(r *rand.Rand, called string, from []*drawnModule, isMain bool) *drawnModule {
 	d := &drawing{Rand: r, hasMemory: r.IntN(100) < 85, minimum: r.IntN(3), unusual: r.IntN(100) < 20}
 	made := &drawnModule{name: called}
@@ -168,7 +168,7 @@ func (d *drawing) recursive() int {
 	return d.declare(of, w.function())
 }
 
-// sum is a function that depends on what the module has in its memory and in its globals.
+// sum is a function whose result depends on the module's memory and globals.
 func (d *drawing) sum(all bool) []byte {
 	w := d.writer(drawnType{})
 	w.put(0x42, 0)
@@ -205,14 +205,15 @@ func (d *drawing) importsOf(function string) (found []int) {
 	return found
 }
 
-// run is the function that tests call: it calls others, and then tells the state of all modules.
+// run is the function that tests call: it executes statements, and returns a value that depends on the state of all
+// modules.
 func (d *drawing) run() []byte {
 	w := d.writer(drawnType{})
 	for range 3 {
 		w.statement(2)
 	}
 	w.expression(2)
-	w.call(len(d.functions) - 2) // sum: "init" is behind it
+	w.call(len(d.functions) - 2) // sum: "init" comes after it
 	w.put(0x85)
 	return w.function()
 }

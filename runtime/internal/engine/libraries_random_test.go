@@ -22,12 +22,12 @@ import (
 // notesKey is the key of the notes of a run in its context.
 type notesKey struct{}
 
-// notes are what the modules of a run have told the host, in order.
+// notes are the values that the modules of a run have reported to the host, in order.
 type notes struct{ told []uint64 }
 
 func noted(ctx context.Context) *notes { n, _ := ctx.Value(notesKey{}).(*notes); return n }
 
-// seen is what the host sees at an address of the caller's memory.
+// seen is the value that the host sees at an address of the caller's memory.
 func seen(memory []byte, in bool) uint64 {
 	if !in {
 		return 1
@@ -50,7 +50,7 @@ func drawnHost() []hostfuncs.Function {
 	}
 }
 
-// drawnOutcome is how a run of drawn modules ended.
+// drawnOutcome is the outcome of a run of drawn modules.
 type drawnOutcome struct {
 	result  uint64
 	trapped bool
@@ -127,9 +127,8 @@ func ran(ctx context.Context, r runner, fuel int64) (drawnOutcome, Usage, error)
 
 const drawnFuel = 1 << 20
 
-// TestRandomModulesWithLibraries: modules with libraries do what they do on wazero's interpreter, in each of
-// several runs, whether their instances are reset or copies of a snapshot; and runs need exactly the fuel that is
-// reported.
+// TestRandomModulesWithLibraries: modules with libraries behave as on wazero's interpreter, in each of several runs,
+// whether their instances are reset or copies of a snapshot; and runs need exactly the reported fuel.
 func TestRandomModulesWithLibraries(t *testing.T) {
 	e := newEngine(t, Options{ModuleBytes: 4 * mebibyte, Functions: drawnHost()}, nil)
 	var returned, trapped, long, started, kept, libraries int

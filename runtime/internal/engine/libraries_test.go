@@ -98,8 +98,7 @@ func TestLibrariesShareTheKernel(t *testing.T) {
 	}
 }
 
-// TestAttackLibraries: what a library does ends as it would in the module itself, and the next run is
-// fresh.
+// TestAttackLibraries: a library's action ends as it would in the module itself, and the next run is fresh.
 func TestAttackLibraries(t *testing.T) {
 	grow := []byte{0x41, 1, 0x40, 0, 0x41, 0x7f, 0x46, 0x04, 0x40, 0x00, 0x0b} // memory.grow 1; trap if that fails
 	for name, c := range map[string]struct {
@@ -135,7 +134,7 @@ func TestAttackLibraries(t *testing.T) {
 	}
 }
 
-// TestAttackNamesOfLibraries: no library stands in for what the engine offers.
+// TestAttackNamesOfLibraries: no library replaces a module that the engine provides.
 func TestAttackNamesOfLibraries(t *testing.T) {
 	e := newEngine(t, Options{Kernel: testKernel()}, func(context.Context, hostfuncs.Memory, []uint64) error { return nil })
 	for _, name := range []string{"test", "kernel", wasm.MeterModule, wasm.ForkModule} {
@@ -161,7 +160,7 @@ func TestLibrariesThatCannotBeUsed(t *testing.T) {
 	assert.Equal(t, "library", failure.Library)
 	require.ErrorIs(t, err, wasm.ErrMalformed)
 	_, err = linked(t, e, program{libraries: []string{"library"}}, map[string]program{"other": {}}).Run(t.Context(), Run{Function: "run", MemoryLimit: page})
-	require.ErrorIs(t, err, ErrModule, "nobody offers the import")
+	require.ErrorIs(t, err, ErrModule, "no library provides the import")
 	_, err = link(t, e, program{}, map[string]program{"a": {}, "b": {}, "c": {}, "d": {}, "e": {}})
 	assert.ErrorContains(t, err, "it has 5 libraries, the limit is 4")
 	refusal := errors.New("of no use")
@@ -183,8 +182,8 @@ func TestDigestsOfLinkedModules(t *testing.T) {
 	}
 }
 
-// TestLinkedModulesAreReplaced: modules with equal main modules and other libraries are other modules,
-// and when they are evicted, what they hold is freed.
+// TestLinkedModulesAreReplaced: modules with equal main modules and other libraries are other modules, and when they
+// are evicted, their resources are freed.
 func TestLinkedModulesAreReplaced(t *testing.T) {
 	e := newEngine(t, Options{ModuleBytes: 1}, nil)
 	main := program{libraries: []string{"library"}, body: call(0)}

@@ -15,7 +15,7 @@ import (
 type linearMemory struct {
 	limit    uint64
 	most     uint64          // the maximum that the guest declares
-	beside   []*linearMemory // others under the same limit
+	siblings []*linearMemory // the other memories under the same limit
 	image    *image          // the contents that reset restores; nil until there is one
 	reserved []byte
 	size     uint64 // never shrinks in a run, so also the peak
@@ -60,17 +60,17 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 		size = uint64(len(m.image.memory))
 	case size > m.most:
 		return nil
-	case size+m.besides() > m.limit:
-		m.refused = size + m.besides()
+	case size+m.siblingBytes() > m.limit:
+		m.refused = size + m.siblingBytes()
 		return nil
 	}
 	m.size = size
 	return m.reserved[:size:size]
 }
 
-// besides returns the size of the memories that share the limit.
-func (m *linearMemory) besides() (size uint64) {
-	for _, other := range m.beside {
+// siblingBytes returns the total size of the other memories under the limit.
+func (m *linearMemory) siblingBytes() (size uint64) {
+	for _, other := range m.siblings {
 		size += other.size
 	}
 	return size

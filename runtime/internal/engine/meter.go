@@ -20,12 +20,12 @@ const (
 	shortTime = 200 * time.Microsecond
 	longTime  = time.Millisecond
 
-	// mostUnasked is how long a guest may work between two checks of its context: a check costs as
-	// much as everything else that is done between two short slices.
-	mostUnasked = 200 * time.Microsecond
+	// mostUnchecked is the maximum time that a guest may work between two checks of its context: a check costs as much as
+	// all other work between two short slices.
+	mostUnchecked = 200 * time.Microsecond
 
-	// mostAlone is how long a guest may hold a processor without yielding.
-	mostAlone = 500 * time.Microsecond
+	// mostUnyielded is the maximum time that a guest may hold a processor without yielding.
+	mostUnyielded = 500 * time.Microsecond
 )
 
 // meter counts the work of one run and grants it in slices. It serves one goroutine.
@@ -35,7 +35,7 @@ type meter struct {
 	charged int64 // for work done on behalf of the run
 	slice   int64
 	since   time.Time // when the guest got its slice, plus the time for which it has yielded since
-	asked   time.Time // when the context was last checked; initially zero
+	checked time.Time // when the context was last checked; initially zero
 	yielded time.Time // when it last yielded its processor; zero until the first call to the host
 }
 
@@ -65,13 +65,13 @@ func (m *meter) pace(now time.Time) {
 	}
 }
 
-// keptLong reports whether the guest should yield its processor to others, timers among them. It
-// should not do so every time: if another processor is idle, yielding wakes it up.
-func (m *meter) keptLong(now time.Time) bool {
+// shouldYield reports whether the guest should yield its processor to other goroutines and timers. It should not do so
+// every time: if another processor is idle, yielding wakes it up.
+func (m *meter) shouldYield(now time.Time) bool {
 	if m.yielded.IsZero() {
 		m.yielded = now // the first slice was short
 	}
-	return now.Sub(m.yielded) > mostAlone
+	return now.Sub(m.yielded) > mostUnyielded
 }
 
 // refill grants the next slice to a guest whose counter is negative. It returns the new counter. If the guest owes more
@@ -89,10 +89,10 @@ func (m *meter) refill(counter int64) (int64, bool) {
 	return counter + grant, true
 }
 
-// left returns what is left of the limit, given what is left of the slices.
+// left returns the rest of the limit, given the rest of the slices.
 func (m *meter) left(remaining int64) int64 { return m.limit - m.charged - m.used(remaining) }
 
-// charge deducts fuel from what is left and returns the new counter. The slice is cut to what the
+// charge deducts fuel from the rest of the limit and returns the new counter. The slice is cut to the fuel that the
 // guest may still use.
 func (m *meter) charge(counter, fuel int64) int64 {
 	m.charged += fuel
@@ -104,6 +104,6 @@ func (m *meter) charge(counter, fuel int64) int64 {
 	return counter - excess
 }
 
-// used returns the fuel used, given what is left of the slices at the end. It may exceed the limit,
-// since a guest is stopped only where it asks for more, not at every instruction.
+// used returns the fuel used, given the rest of the slices at the end. It may exceed the limit, since a guest is
+// stopped only where it asks for more, not at every instruction.
 func (m *meter) used(remaining int64) int64 { return m.granted - remaining }

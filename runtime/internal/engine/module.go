@@ -21,23 +21,24 @@ type Module struct {
 	names       map[uint32]string // of functions, by index, for stack traces
 	rewritten   rewritten
 	compiled    wazero.CompiledModule
-	estimated   int64     // how many bytes of native code count; 0 if the number is true
-	measured    sync.Once // what is missing counts too
-	// beside are the engine's kernel, if it is imported from, and the libraries, each after those that it imports from.
-	beside    []linkedModule
-	hasKernel bool // the first of these is the kernel
-	manyItems bool // making an instance takes long
-	residence residence
-	programs  []*Program // started from this module; the engine's lock guards it
-	owner     *Module    // if the module is a library: the one that it belongs to
+	estimated   int64     // the estimate of the native code in bytes; 0 if its size is known
+	measured    sync.Once // counts the native code beyond the estimate
+	// dependencies are the engine's kernel, if it is imported from, and the libraries, each after those that it imports
+	// from.
+	dependencies []linkedModule
+	hasKernel    bool // the first of these is the kernel
+	manyItems    bool // making an instance takes long
+	residence    residence
+	programs     []*Program // started from this module; the engine's lock guards it
+	owner        *Module    // if the module is a library: the one that it belongs to
 
 	imaging chan struct{} // holds an element while data and image are in use
 	data    []byte        // packed data segments for the image; nil once the image exists
 	image   *image        // of a pristine instance; nil until the first one
 }
 
-// linkedModule is a module of which each instance of another one has an instance beside it: the kernel, or a
-// library.
+// linkedModule is a dependency of a module: the kernel, or a library. Each instance of the module has its own instance
+// of it.
 type linkedModule struct {
 	name   string // under which it is imported
 	module *Module
@@ -46,23 +47,22 @@ type linkedModule struct {
 // Digest returns the digest of the [Source] from which the module was compiled.
 func (m *Module) Digest() Digest { return m.digest }
 
-// Description returns what the module imports, exports and declares. The caller must not modify it.
+// Description returns the imports, exports and declarations of the module. The caller must not modify it.
 func (m *Module) Description() *wasm.Module { return m.description }
 
 // NewInstances returns the reason why each run needs a new instance. It is empty if instances are
 // reset and reused.
 func (m *Module) NewInstances() string { return m.rewritten.unrestorable }
 
-// Linked returns what the module and its libraries import, export and declare. The caller must not
-// modify it.
+// Linked returns the imports, exports and declarations of the module and its libraries. The caller must not modify it.
 func (m *Module) Linked() *wasm.Linked { return m.linked }
 
 // libraries returns the modules that this one is linked with, without the kernel.
 func (m *Module) libraries() []linkedModule {
 	if m.hasKernel {
-		return m.beside[1:]
+		return m.dependencies[1:]
 	}
-	return m.beside
+	return m.dependencies
 }
 
 // Run configures one run of a module.
@@ -96,15 +96,15 @@ type Usage struct {
 	// Fuel is the work done, in units of one executed instruction. After a trap it does not include
 	// the work of a function since it last called another.
 	Fuel int64
-	// Uncounted is an upper bound of the work that Fuel leaves out: what was done after the run had used up its limit,
-	// before the meter was tested, and what was done before a trap. A caller pays for it.
+	// Uncounted is an upper bound of the work that Fuel leaves out: the work done after the limit was used up and before
+	// the meter was tested, and the work before a trap. A caller pays for it.
 	Uncounted int64
 	// Charged is the fuel charged for work done on behalf of the run, in the same units; see
 	// [Budget].
 	Charged int64
 }
 
-// within moves the fuel above a limit to Uncounted, and reports whether there was none. A limit of 0 is no limit.
+// within moves the fuel above a limit to Uncounted, and reports whether there was none. Limit 0 means no limit.
 func (u *Usage) within(limit int64) bool {
 	left := max(0, limit-u.Charged)
 	if limit == 0 || u.Fuel <= left {

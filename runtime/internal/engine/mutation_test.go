@@ -27,11 +27,11 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// This file holds our validation against wazero's, on modules that differ a little from
-// valid ones. Rewriting makes an instruction valid that names the first global or function
-// behind the last, so nothing but validation keeps an invalid module from becoming valid.
+// This file compares our validation with wazero's, on modules that differ a little from valid ones. Rewriting makes an
+// instruction valid that names the first global or function after the last, so only validation keeps an invalid module
+// from becoming valid.
 
-// mutants is how many mutants there are of each seed.
+// mutants is the number of mutants of each seed.
 const mutants = 16
 
 // verdict is nil for a module that is taken for valid.
@@ -49,8 +49,8 @@ func credulous([]byte, *wasm.Module) error { return nil }
 // findings count the outcomes of mutants.
 type findings struct {
 	mutants, unreadable, accepted, refused int
-	looser                                 int            // accepted by us alone, for limits of wazero's
-	stricter                               map[string]int // refused by us alone, by reason
+	looser                                 int            // accepted only by us, for limits of wazero
+	stricter                               map[string]int // refused only by us, by reason
 	changed                                map[string]int // accepted, by mutation
 	violations                             []string
 }
@@ -83,9 +83,8 @@ type judge struct {
 	interpreter, compiler wazero.Runtime
 }
 
-// compiles has wazero validate a module. Its interpreter is quick, and validates as its
-// compiler does, but fails to translate some of what is valid; so where the interpreter says
-// no, the compiler has the last word.
+// compiles has wazero validate a module. Its interpreter is quick, and validates as its compiler does, but fails to
+// translate some valid code; so if the interpreter refuses a module, the compiler decides.
 func (j *judge) compiles(ctx context.Context, source []byte) error {
 	if compileWith(ctx, j.interpreter, source) == nil {
 		return nil
@@ -106,12 +105,12 @@ func compileWith(ctx context.Context, r wazero.Runtime, source []byte) (err erro
 	return compiled.Close(ctx)
 }
 
-// limitsOfWazero are parts of the reasons for which wazero alone refuses valid modules.
+// limitsOfWazero returns parts of the reasons for which wazero refuses valid modules.
 func limitsOfWazero() []string {
 	return []string{"table min must be at most", "too many type immediates for typed_select"}
 }
 
-// module judges one mutant, which came of a seed by a mutation.
+// module judges one mutant, which a mutation made of a seed.
 func (j *judge) module(ctx context.Context, s seed, mutation string, mutant []byte) {
 	j.mutants++
 	description, err := wasm.Inspect(mutant)
@@ -126,7 +125,7 @@ func (j *judge) module(ctx context.Context, s seed, mutation string, mutant []by
 		if theirs == nil {
 			j.stricter[reasonOfRefusal(err)]++
 		}
-		// Not even what is known of the seed has it rewritten.
+		// The seed's analysis does not get the mutant rewritten.
 		if _, err := wasm.Rewrite(ctx, mutant, s.analysis, wasm.Passes{Meter: true}); !errors.Is(err, wasm.ErrUnvalidated) {
 			j.violate("%s, %s: rewritten unvalidated (%v): %x", s.name, mutation, err, mutant)
 		}
@@ -148,7 +147,7 @@ func (j *judge) module(ctx context.Context, s seed, mutation string, mutant []by
 	j.rewritten(ctx, s, mutation, mutant, description)
 }
 
-// rewritten checks what the engine makes of a mutant that is valid.
+// rewritten checks the rewritten form of a valid mutant.
 func (j *judge) rewritten(ctx context.Context, s seed, mutation string, mutant []byte, description *wasm.Module) {
 	r, err := rewrite(ctx, mutant, description)
 	switch {
@@ -163,10 +162,11 @@ func (j *judge) rewritten(ctx context.Context, s seed, mutation string, mutant [
 	}
 }
 
-// numbers and types are what differs between refusals for the same reason.
+// variable matches the numbers and types in messages, which differ between refusals for the same reason.
 var variable = regexp.MustCompile(`\b\d+\b|\b[if](32|64)\b|\bv128\b|\b(func|extern)ref\b`)
 
-// reasonOfRefusal is the sentinel of a limit or a proposal, and otherwise what is said.
+// reasonOfRefusal returns the sentinel's text for a limit, a proposal or an instantiation that fails, and otherwise the
+// message without its variable parts.
 func reasonOfRefusal(err error) string {
 	for _, kind := range []error{wasm.ErrLimit, wasm.ErrUnsupported, wasm.ErrUninstantiable} {
 		if errors.Is(err, kind) {
@@ -180,12 +180,12 @@ func reasonOfRefusal(err error) string {
 	return variable.ReplaceAllString(failure.Message, "_")
 }
 
-// stricterReasons are why we alone refuse modules. But for the first three, the specification
-// does as well.
+// stricterReasons returns the reasons for which we refuse modules that wazero accepts. Except for the first three, the
+// specification refuses them too.
 func stricterReasons() []string {
 	return []string{
 		wasm.ErrLimit.Error(), wasm.ErrUnsupported.Error(), wasm.ErrUninstantiable.Error(),
-		"there is no instruction 0xfd _",                                      // wazero looks at the first byte of the number alone
+		"there is no instruction 0xfd _",                                      // wazero looks only at the first byte of the number
 		"not a LEB128 integer of _ bits in an instruction",                    // or at those bits of the last that it needs
 		"a constant expression refers to global _, which can change",          // it does not look
 		"select takes _, _ is on the stack", "end takes _, _ is on the stack", // at the type that select names
@@ -231,7 +231,7 @@ func seeds(t *testing.T) []seed {
 	return found
 }
 
-// judged has mutants of the seeds judged, on all processors.
+// judged returns the findings about mutants of the seeds, which it judges on all processors.
 func judged(t *testing.T, seeds []seed, mutants int, v verdict) *findings {
 	t.Helper()
 	total := newFindings()
@@ -266,15 +266,15 @@ func TestMutantsAreJudgedAsByWazero(t *testing.T) {
 	f := judged(t, all, mutants, ours)
 	t.Logf("%d mutants of %d modules: %d unreadable, %d refused, %d accepted", f.mutants, len(all), f.unreadable, f.refused, f.accepted)
 	t.Logf("accepted: %v", f.changed)
-	t.Logf("refused by us alone: %v; accepted by us alone: %d", f.stricter, f.looser)
-	assert.Greater(t, f.accepted, 4000, "mutants are close enough to what is valid")
+	t.Logf("refused only by us: %v; accepted only by us: %d", f.stricter, f.looser)
+	assert.Greater(t, f.accepted, 4000, "enough mutants are valid")
 	assert.Greater(t, f.refused, 4000)
 	assert.Subset(t, stricterReasons(), slices.Collect(maps.Keys(f.stricter)))
 	assert.Empty(t, f.violations[:min(len(f.violations), 20)])
 }
 
-// TestMutantsBetrayCredulity: the comparison notices a validation that accepts
-// everything, because wazero refuses what that lets pass.
+// TestMutantsBetrayCredulity: the comparison notices a validation that accepts everything, because wazero refuses
+// modules that it lets pass.
 func TestMutantsBetrayCredulity(t *testing.T) {
 	all := seeds(t)
 	f := judged(t, all, 1, credulous)
@@ -282,9 +282,9 @@ func TestMutantsBetrayCredulity(t *testing.T) {
 	assert.Greater(t, len(f.violations), f.accepted/10)
 }
 
-// TestVectorInstructionsAreReadAlike: what is a constant of 16 bytes by the specification, and
-// would be metered as one, is code to wazero if the instruction's number has a byte more than
-// it needs, and that code could be a loop.
+// TestVectorInstructionsAreReadAlike: by the specification, v128.const has a constant of 16 bytes, and would be metered
+// so. But wazero takes these bytes for code if the instruction's number has an unnecessary byte, and that code could be
+// a loop.
 func TestVectorInstructionsAreReadAlike(t *testing.T) {
 	zero := join([]byte{0xfd, 0x0c}, make([]byte, 16)) // v128.const
 	padded := join([]byte{0xfd, 0x8c, 0}, bytes.Repeat([]byte{0x01}, 16))
@@ -310,13 +310,13 @@ type part struct {
 	content []byte
 }
 
-// parts is a module taken apart, so that what is changed in it has its sizes put right:
-// otherwise hardly a mutant would get past them.
+// parts is a module taken apart, so that sizes are corrected after a change: otherwise hardly any mutant would pass the
+// checks of sizes.
 type parts struct {
 	sections []part
 	bodies   [][]byte // of the code section
 	globals  int      // in the index space
-	function int      // the first index behind the last function
+	function int      // the first index after the last function
 }
 
 func partsOf(source []byte, description *wasm.Module) parts {

@@ -20,9 +20,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// passesOutput has a line for each PassesVersion: the digest of what the passes make of the
-// specification's modules. Add lines; a line that is there belongs to a version that people
-// have in their caches.
+// passesOutput has a line for each PassesVersion: the digest of the passes' output for the specification's modules. Add
+// lines; a line that is there belongs to a version that people have in their caches.
 var passesOutput = []string{
 	1:  "2a1513b81054cd94cd48262f867c03370db2a69963419406b408024c76fc2ef3",
 	2:  "93079ce393ba74f565e020066a1a7b24d13103bcdeede9ed64fe5bef40b868ed",
@@ -44,7 +43,7 @@ var passesOutput = []string{
 	18: "4a14734a62eda29d619cfdeadc0fa9c661bdb14c5e5cba53f17f3cff48c1ca03",
 }
 
-// TestPassesVersion: what a version of the passes rewrote is not used by another.
+// TestPassesVersion: a version of the passes does not use modules that another one rewrote.
 func TestPassesVersion(t *testing.T) {
 	out := moduleFolder(t, "github.com/tetratelabs/wazero")
 	folder := filepath.Join(out, "internal", "integration_test", "spectest", "v2", "testdata")
@@ -69,7 +68,7 @@ func TestPassesVersion(t *testing.T) {
 		"the passes make something else of a module: add one to PassesVersion, and a line to passesOutput")
 }
 
-// addPasses adds to a digest what the passes make of a module, or that they refuse it.
+// addPasses adds the passes' output for a module to a digest, or the fact that they refuse it.
 func addPasses(sum hash.Hash, name string, source []byte) {
 	for _, in := range []role{{}, {trusted: true}, {linked: true}} {
 		bounds := wasm.Bounds{}
@@ -90,9 +89,9 @@ func addPasses(sum hash.Hash, name string, source []byte) {
 // Bulk operations of more than this many bytes are done in pieces.
 const pieceBytes = 64 << 10
 
-// TestLongBulkOperations: what memory.copy and memory.fill do in pieces is what Go's copy and a
-// plain loop do at once, in both directions, overlapping by any amount and up to the memory's last
-// byte. One byte further they trap, and nothing is written.
+// TestLongBulkOperations: memory.copy and memory.fill in pieces have the same results as Go's copy and a plain loop, in
+// both directions, overlapping by any amount and up to the memory's last byte. One byte further they trap, and nothing
+// is written.
 func TestLongBulkOperations(t *testing.T) {
 	const pages = 24 // 1.5 MiB
 	memory := bulkInstance(t, pages)
@@ -127,7 +126,7 @@ func TestLongBulkOperations(t *testing.T) {
 	}
 }
 
-// bulk is an instance that copies and fills, and what its memory should hold.
+// bulk is an instance that copies and fills, and the expected contents of its memory.
 type bulk struct {
 	instance api.Module
 	size     uint32
@@ -205,9 +204,8 @@ func (b *bulk) traps(t *testing.T, function string, a, c, n uint32) {
 	b.check(t, function, a, c, n)
 }
 
-// TestWaysOutOfRecursion: whichever way a function leaves that calls itself, it gives back what it
-// took of the stack. If it did not, thousands of calls that are each a thousand deep would run out
-// of it.
+// TestWaysOutOfRecursion: a recursive function gives back its stack whichever way it ends. Otherwise thousands of calls
+// that are each a thousand deep would exhaust the stack.
 func TestWaysOutOfRecursion(t *testing.T) {
 	again := []byte{0x20, 0, 0x41, 1, 0x6b, 0x10, 0} // f(n-1)
 	one := []byte{0x41, 1, 0x6a}                     // + 1
@@ -231,7 +229,7 @@ func TestWaysOutOfRecursion(t *testing.T) {
 				require.NoError(t, err)
 				require.EqualValues(t, 1000, result[0])
 			}
-			assert.Zero(t, instance.ExportedGlobal("caisson:depth@1").Get(), "what it took of the stack")
+			assert.Zero(t, instance.ExportedGlobal("caisson:depth@1").Get(), "the depth after the calls")
 		})
 	}
 }

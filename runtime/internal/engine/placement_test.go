@@ -8,15 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// placements is at how many addresses benchmarks of short loops place the machine code. A loop of a
-// dozen cycles takes up to half again as long at one address as at another 16 bytes away, with and
-// without metering, so one placement would compare addresses.
+// placements is the number of addresses at which benchmarks of short loops place the machine code. A loop of a dozen
+// cycles takes up to half again as long at one address as at another 16 bytes away, with and without metering, so one
+// placement would compare addresses.
 const placements = 9
 
 // placed begins the first function of a module with n pieces of code that do nothing. They move the
-// machine code behind them.
+// machine code after them.
 func placed(tb testing.TB, source []byte, n int) []byte {
-	before, code, behind := codeSection(tb, source)
+	before, code, after := codeSection(tb, source)
 	count, at := binary.Uvarint(code)
 	size, head := binary.Uvarint(code[at:])
 	body := code[at+head:][:size]
@@ -25,11 +25,11 @@ func placed(tb testing.TB, source []byte, n int) []byte {
 	longer := slices.Concat(body[:first], slices.Repeat(nothing, n), body[first:])
 	content := binary.AppendUvarint(nil, count)
 	content = append(binary.AppendUvarint(content, uint64(len(longer))), longer...)
-	return slices.Concat(before, section(10, append(content, code[at+head+int(size):]...)...), behind)
+	return slices.Concat(before, section(10, append(content, code[at+head+int(size):]...)...), after)
 }
 
 // codeSection divides a module around the contents of its section of code.
-func codeSection(tb testing.TB, source []byte) (before, code, behind []byte) {
+func codeSection(tb testing.TB, source []byte) (before, code, after []byte) {
 	for at := 8; at < len(source); {
 		size, n := binary.Uvarint(source[at+1:])
 		content := at + 1 + n

@@ -90,8 +90,8 @@ func (p *pool) remove(i *instance) {
 	i.place = place{}
 }
 
-// put adds an instance that was reset. This may evict others. It reports whether the instance is kept: one whose size
-// is not known, or above the limit, is not.
+// put adds an instance that was reset. This may evict other instances. It reports whether the instance is kept: one
+// whose size is not known, or above the limit, is not.
 func (p *pool) put(key poolKey, i *instance) bool {
 	bytes, known := i.held()
 	p.mu.Lock()
@@ -116,7 +116,7 @@ func (p *pool) put(key poolKey, i *instance) bool {
 	p.newest = i
 	p.taken += bytes
 	p.mapped += i.place.mapped
-	surplus := p.surplus(func(*instance) bool { return p.taken > p.bytes || p.mapped > mostMappings })
+	surplus := p.removeOldest(func(*instance) bool { return p.taken > p.bytes || p.mapped > mostMappings })
 	p.mu.Unlock()
 	for _, i := range surplus {
 		i.close(p.base)
@@ -124,14 +124,14 @@ func (p *pool) put(key poolKey, i *instance) bool {
 	return true
 }
 
-// surplus removes and returns the oldest instances while goes reports true. The oldest instance of
+// removeOldest removes and returns the oldest instances while the function reports true. The oldest instance of
 // all is also the oldest of its shelf.
-func (p *pool) surplus(goes func(*instance) bool) (surplus []*instance) {
-	for p.oldest != nil && goes(p.oldest) {
-		surplus = append(surplus, p.oldest)
+func (p *pool) removeOldest(while func(*instance) bool) (removed []*instance) {
+	for p.oldest != nil && while(p.oldest) {
+		removed = append(removed, p.oldest)
 		p.remove(p.oldest)
 	}
-	return surplus
+	return removed
 }
 
 // sweepLater schedules the next sweep of instances that have been idle too long.
@@ -152,7 +152,7 @@ func (p *pool) sweep() {
 	}
 	p.sweeps.Add(1)
 	defer p.sweeps.Done()
-	surplus := p.surplus(func(i *instance) bool { return i.place.since <= before })
+	surplus := p.removeOldest(func(i *instance) bool { return i.place.since <= before })
 	if p.oldest != nil {
 		p.sweeping.Reset(p.oldest.place.since + p.age - time.Since(p.began))
 	}
@@ -189,7 +189,7 @@ func (p *pool) shut() {
 	if p.sweeping != nil {
 		p.sweeping.Stop()
 	}
-	all := p.surplus(func(*instance) bool { return true })
+	all := p.removeOldest(func(*instance) bool { return true })
 	clear(p.shelves)
 	p.mu.Unlock()
 	p.sweeps.Wait()

@@ -21,7 +21,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// state is what runs can see of an instance.
+// state is the state of an instance that runs can see.
 type state struct {
 	memory  []byte
 	globals []uint64
@@ -52,11 +52,11 @@ func TestPoolServesRunsAlone(t *testing.T) {
 	require.NoError(t, err)
 	defer i.close(t.Context())
 	require.NoError(t, i.begin(new(meter).with(t.Context()), Run{Function: "run"}))
-	require.ErrorIs(t, i.begin(new(meter).with(t.Context()), Run{Function: "run"}), ErrTrap, "control: without a reset the counter goes on")
+	require.ErrorIs(t, i.begin(new(meter).with(t.Context()), Run{Function: "run"}), ErrTrap, "control: without a reset the counter continues")
 }
 
-// TestPoolIsBounded: what is too much goes, the longest idle first, and nothing stays when the
-// engine closes.
+// TestPoolIsBounded: the pool evicts instances beyond its limit, the longest idle first, and is empty when the engine
+// has closed.
 func TestPoolIsBounded(t *testing.T) {
 	one := newEngine(t, Options{}, nil)
 	mustRun(t, compile(t, one, program{body: []byte{0x41, 0, 0x41, 1, 0x36, 2, 0}, memory: 1}), plain)
@@ -85,7 +85,7 @@ func TestPoolIsBounded(t *testing.T) {
 	assert.Empty(t, e.idle.shelves)
 }
 
-// TestPoolShrinksWhenIdle: instances that nobody uses go by themselves, and those in use stay.
+// TestPoolShrinksWhenIdle: unused instances are closed after IdleTime, and those in use stay.
 func TestPoolShrinksWhenIdle(t *testing.T) {
 	const age = 100 * time.Millisecond
 	e := newEngine(t, Options{IdleTime: age}, nil)
@@ -102,7 +102,7 @@ func TestPoolShrinksWhenIdle(t *testing.T) {
 	require.Eventually(t, func() bool { return e.idle.count() == 0 }, time.Minute, age/10, "the sweeps begin anew")
 }
 
-// count is how many instances are idle.
+// count returns the number of idle instances.
 func (p *pool) count() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +124,7 @@ func TestDroppedProgramsKeepNoInstances(t *testing.T) {
 	assert.Zero(t, e.idle.count())
 }
 
-// loaded returns how many modules an engine holds.
+// loaded returns the number of modules that an engine holds.
 func (e *Engine) loaded() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -252,8 +252,8 @@ func scribble(random *rand.Rand, memory []byte) {
 	}
 }
 
-// TestEvictionHammer: callers of more programs than there is room for, which compile what was
-// evicted and start it again, beside each other.
+// TestEvictionHammer: concurrent callers of more programs than there is room for compile evicted modules and start
+// evicted programs again.
 func TestEvictionHammer(t *testing.T) {
 	e := newEngine(t, Options{ModuleBytes: 1 << 20, Functions: wasi.Functions()}, nil)
 	tool, err := guests.Command(t.Context(), guests.C, t.TempDir())
@@ -326,8 +326,8 @@ func (i *instance) compute(ctx context.Context, name string, size uint64) error 
 	return classify(ctx, "run", err)
 }
 
-// TestImagesCountWithTheirModules: what a module keeps for its instances to be copies of counts with the module's code,
-// which it is evicted with. What a program keeps counts alone.
+// TestImagesCountWithTheirModules: the image of a module counts with the module's code, and is evicted with it. The
+// image of a program counts separately.
 func TestImagesCountWithTheirModules(t *testing.T) {
 	large := make([]byte, mebibyte)
 	for i := range large {
@@ -490,8 +490,8 @@ func named(functions int) (entries []byte) {
 	return entries
 }
 
-// TestModulesCountWhatIsDecoded: a module counts at least what the Go heap holds more with it, even if it is small for
-// the number of its parts.
+// TestModulesCountWhatIsDecoded: a module counts at least as many bytes as it adds to the Go heap, even if it is small
+// for the number of its parts.
 func TestModulesCountWhatIsDecoded(t *testing.T) {
 	const functions = 20_000
 	for what, source := range map[string][]byte{

@@ -15,8 +15,8 @@ import (
 // share one image of the state after the start. Each instance runs the start itself, since a stack
 // cannot be shared, and must arrive at the same memory and globals.
 //
-// Alternatively it is a reactor, or what else Start.Initialize starts. Its functions for that were
-// called once, and its runs call others. It leaves no stack, so further instances are copies of the image.
+// Alternatively it is a reactor, or a module that Start.Initialize starts. Its start functions were called once, and
+// its runs call other functions. It leaves no stack, so further instances are copies of the image.
 type Program struct {
 	module  *Module
 	reactor bool
@@ -50,15 +50,15 @@ type Start struct {
 	Context func(context.Context) context.Context
 	// MemoryLimit is the maximum linear memory of an instance, in bytes. It must be positive.
 	MemoryLimit int64
-	// Timeout is how long starting may take. It must be positive.
+	// Timeout is the maximum time of a start. It must be positive.
 	Timeout time.Duration
 	// Fuel is the maximum work of a start, which should be no more than that of a run. It must be positive.
 	Fuel int64
 	// Initialize are the functions that start the module and its libraries, called in this order. If
 	// there are none, the module is a WASI command, or a reactor that _initialize starts.
 	Initialize []Initializer
-	// Watch, if not nil, is called before each start of Module.Start and StartInBackground. It returns what lets other
-	// goroutines observe the start, and a function that is called after it.
+	// Watch, if not nil, is called before each start of Module.Start and StartInBackground. It returns the observer of the
+	// start for other goroutines, and a function that is called after the start.
 	Watch func() (watched *Watched, ended func())
 }
 
@@ -189,7 +189,7 @@ func (p *Program) begin(caller context.Context, fuel int64, watched *Watched) (_
 	case ended != nil:
 	case p.reactor:
 		if ended = i.initialize(i.context(ctx), p.start.Initialize); ended == nil {
-			i.entered()
+			i.skipStart()
 			ended = errStarted
 		}
 	default:
@@ -241,7 +241,7 @@ func (p *Program) imprint(ctx context.Context, i *instance, cost StartCost) erro
 		return i.adopt(made)
 	}
 	p.cost.Time = min(p.cost.Time, cost.Time)
-	p.mu.Unlock() // other calls go on while this one compares
+	p.mu.Unlock() // other calls continue while this one compares
 	if err := i.equals(ctx, made); err != nil {
 		return err
 	}
@@ -265,8 +265,8 @@ func (i *instance) equals(ctx context.Context, o *image) error {
 	if !same {
 		return &NotStartedError{Reason: "its memory differs between two starts"}
 	}
-	for n, made := range o.beside {
-		if err := i.beside[n].equals(ctx, made); err != nil {
+	for n, made := range o.dependencies {
+		if err := i.dependencies[n].equals(ctx, made); err != nil {
 			return err
 		}
 	}
@@ -349,7 +349,7 @@ func (p *Program) copy(ctx context.Context) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.entered()
+	i.skipStart()
 	if err = p.shareImage(i); err == nil {
 		err = i.become()
 	}

@@ -20,12 +20,12 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// This file holds what a program executes against its fuel, by a count that knows nothing of how it
-// is metered. Programs count their progress in a global. Where a run has ended, the global says how
-// far it came, and a plain interpreter says how many instructions it takes to come that far.
+// This file compares the instructions that a program executes with its fuel, by a count that does not depend on
+// metering. Programs count their progress in a global. Where a run has ended, the global says how far it came, and a
+// plain interpreter says how many instructions it takes to come that far.
 
-// mostUntested is how many instructions may be executed between two tests of the meter, and hence how
-// many more than the fuel limit.
+// mostUntested is the maximum number of instructions between two tests of the meter, and hence in excess of the fuel
+// limit.
 const mostUntested = 1 << 16
 
 // progressOf runs a program once, and returns the progress of each of its modules by name.
@@ -40,8 +40,8 @@ func progressOf(ctx context.Context, module *Module, p *programs.Program, fuel i
 		return nil, err
 	}
 	counters := map[string]api.Global{"": i.wasm.ExportedGlobal(programs.ProgressName)}
-	for n, linked := range module.beside {
-		counters[linked.name] = i.beside[n].wasm.ExportedGlobal(programs.ProgressName)
+	for n, linked := range module.dependencies {
+		counters[linked.name] = i.dependencies[n].wasm.ExportedGlobal(programs.ProgressName)
 	}
 	ctx, _ = observing(ctx)
 	_, err = i.run(ctx, poolKey{module, uint64(run.MemoryLimit)}, run)
@@ -52,8 +52,8 @@ func progressOf(ctx context.Context, module *Module, p *programs.Program, fuel i
 	return progress, err
 }
 
-// withinFuel runs a program once with each of the limits, which are sorted, and reports a run that
-// executed more than the limit and what may be untested, or that was not stopped.
+// withinFuel runs a program once with each of the limits, which are sorted, and reports a run that executed more than
+// the limit plus mostUntested, or that was not stopped.
 func withinFuel(ctx context.Context, e *Engine, p *programs.Program, limits ...int64) error {
 	module, err := compileProgram(ctx, e, p)
 	if err != nil {
@@ -100,8 +100,8 @@ func fuelLimits(seed uint64) []int64 {
 	return limits
 }
 
-// TestProgramsStayWithinTheirFuel: random programs, which recurse, call leaves and have libraries, are
-// stopped before they have executed more than their fuel and what may be untested.
+// TestProgramsStayWithinTheirFuel: random programs, which recurse, call leaves and have libraries, are stopped before
+// they have executed more than their fuel plus mostUntested.
 func TestProgramsStayWithinTheirFuel(t *testing.T) {
 	e := engineForPrograms(t)
 	generate := func(seed uint64) *programs.Program {
@@ -158,7 +158,7 @@ func TestAttackRecursionWithWorkOnTheWayBack(t *testing.T) {
 // too.
 func TestAttackLeavesInARow(t *testing.T) { containAttacks(t, []programs.Attack{programs.RowAttack()}) }
 
-// TestAttackWorkOfLibraries: a guest cannot have libraries execute what is tested nowhere.
+// TestAttackWorkOfLibraries: a guest cannot make libraries execute work that no test of the meter sees.
 func TestAttackWorkOfLibraries(t *testing.T) { containAttacks(t, programs.LibraryAttacks()) }
 
 // TestAttackWorkThatIsPaidFor: a guest whose call has ended is stopped soon, even if each function on its stack has

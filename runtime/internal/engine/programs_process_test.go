@@ -22,10 +22,9 @@ import (
 	"github.com/caisson-run/caisson/internal/programs"
 )
 
-// Random programs run in a process of their own, this test binary once more, which says what it
-// is about to run. A guest that metering does not stop cannot be stopped at all, not even for
-// the garbage collector, so that its process hangs as a whole: this one then ends it, and knows
-// from what it said last which program it was.
+// Random programs run in a separate process, this test binary once more, which announces each program before it runs
+// it. A guest that metering does not stop cannot be stopped at all, not even for the garbage collector, so its whole
+// process hangs. Then this process ends it, and knows the program from its last announcement.
 //
 // The race detector slows down the times that are measured, and sees nothing in here.
 
@@ -39,22 +38,22 @@ var (
 const (
 	// programsRange is the variable that holds the seeds which a process is to run.
 	programsRange = "CAISSON_TEST_PROGRAMS"
-	// programPatience is how long a program may take that is not stopped. It must hold what
-	// it takes to make a failing one smaller.
+	// programPatience is the time after which a program counts as not stopped. It must be longer than making a failing
+	// program smaller takes.
 	programPatience = 5 * time.Second
-	// mostEscapes is after how many programs that are not stopped there is no more to learn.
+	// mostEscapes is the number of programs that are not stopped after which a test gives up, and the maximum number of
+	// failures that it reports.
 	mostEscapes = 10
 )
 
-// news is what a process says about one program.
+// news is a process's message about one program.
 type news struct {
 	Seed    uint64
 	Problem string // empty: the program begins
 }
 
-// runPrograms runs random programs in other processes, each with the function, and shows those
-// that do not come back. In such a process, it runs those that the process is there for. The flag
-// overrides how many there are.
+// runPrograms runs random programs in other processes, each with the function, and shows those that do not come back.
+// In such a process, it runs the programs of that process. The flag overrides count.
 func runPrograms(t *testing.T, count int, show func(seed uint64) *programs.Program, run func(t *testing.T, seed uint64, report func(problem string))) {
 	if seeds, running := os.LookupEnv(programsRange); running {
 		tellOfPrograms(t, seeds, run)
@@ -89,7 +88,7 @@ func runPrograms(t *testing.T, count int, show func(seed uint64) *programs.Progr
 	require.Zero(t, failures, "programs that failed")
 }
 
-// tellOfPrograms runs programs, and says so.
+// tellOfPrograms runs programs, and announces each.
 func tellOfPrograms(t *testing.T, seeds string, run func(t *testing.T, seed uint64, report func(problem string))) {
 	var next, end uint64
 	_, err := fmt.Sscanf(seeds, "%d-%d", &next, &end)
@@ -103,9 +102,9 @@ func tellOfPrograms(t *testing.T, seeds string, run func(t *testing.T, seed uint
 
 func rangeOf(next, end uint64) string { return fmt.Sprintf("%s=%d-%d", programsRange, next, end) }
 
-// listen runs programs in one process, as the variable says, and passes on the problems that it tells. It returns the
-// last program that began, and whether the process came to its end. It ends a process that says
-// nothing for as long as its patience lasts.
+// listen runs programs in one process, as the variable says, and passes on the problems that it reports. It returns the
+// last program that began, and whether the process came to its end. It ends a process that says nothing for as long as
+// its patience lasts.
 func listen(t *testing.T, variable string, patience time.Duration, problem func(news)) (last uint64, finished bool, output string) {
 	executable, err := os.Executable()
 	require.NoError(t, err)
@@ -146,8 +145,8 @@ func listen(t *testing.T, variable string, patience time.Duration, problem func(
 	return last, true, ""
 }
 
-// TestSilenceIsNoticed is the control of the tests of programs: a process that hangs is ended,
-// and what it was at is known.
+// TestSilenceIsNoticed is the control of the tests of programs: a process that hangs is ended, and the program that it
+// ran is known.
 func TestSilenceIsNoticed(t *testing.T) {
 	if seeds, running := os.LookupEnv(programsRange); running {
 		tellOfPrograms(t, seeds, func(t *testing.T, seed uint64, report func(string)) {

@@ -30,10 +30,10 @@ import (
 type generated struct {
 	program *programs.Program
 	module  *Module
-	started *Program // a reactor whose _initialize has run; nil for others
+	started *Program // a reactor whose _initialize has run; nil if it is not a reactor
 }
 
-// observerKey is where what a run lets the host see is kept.
+// observerKey is the context key of a run's observer.
 type observerKey struct{}
 
 func observed(ctx context.Context) *programs.Observer {
@@ -47,7 +47,7 @@ func observing(ctx context.Context) (context.Context, *programs.Observer) {
 	return context.WithValue(ctx, observerKey{}, o), o
 }
 
-// programFunctions are what random programs import.
+// programFunctions returns the host functions that random programs import.
 func programFunctions() []hostfuncs.Function {
 	i32, i64 := []hostfuncs.ValueType{hostfuncs.I32}, []hostfuncs.ValueType{hostfuncs.I64}
 	return []hostfuncs.Function{
@@ -121,7 +121,7 @@ func startFor(timeout time.Duration, fuel int64) Start {
 	}
 }
 
-// run runs the program once. Fuel 0 means that there is no limit.
+// run runs the program once. Fuel 0 means no limit.
 func (g generated) run(ctx context.Context, fuel int64) (Usage, *programs.Observer, error) {
 	ctx, seen := observing(ctx)
 	run := Run{Function: g.program.Entry, MemoryLimit: plain.MemoryLimit, Fuel: fuel}
@@ -133,7 +133,7 @@ func (g generated) run(ctx context.Context, fuel int64) (Usage, *programs.Observ
 	return usage, seen, err
 }
 
-// drop frees what a reactor holds.
+// drop frees the resources of a reactor.
 func (g generated) drop() error {
 	if g.started == nil {
 		return nil
@@ -145,10 +145,10 @@ func (g generated) drop() error {
 // process is to run until the deadline.
 const programModule = "CAISSON_TEST_PROGRAM"
 
-// shrinkPatience is how long a program may take that is being made smaller.
+// shrinkPatience is the time after which a program that is being made smaller counts as not stopped.
 const shrinkPatience = 700 * time.Millisecond
 
-// runModule runs a module, and says when it begins. What it comes to does not matter.
+// runModule runs a module, and reports when it begins. Its outcome does not matter.
 func runModule(t *testing.T, what string) {
 	entry, file, _ := strings.Cut(what, ":")
 	var source Source
@@ -172,7 +172,7 @@ func shrinkEscape(t *testing.T, p *programs.Program) {
 	if *shrinkFor <= 0 {
 		return
 	}
-	p.Before = "" // what is endless is so without
+	p.Before = "" // an endless program is endless without it
 	file := filepath.Join(t.TempDir(), "source.json")
 	escapes := func() bool {
 		if outcome, err := p.Run(1 << 18); err == nil || !outcome.Endless {
@@ -196,8 +196,8 @@ func shrinkEscape(t *testing.T, p *programs.Program) {
 	t.Logf("made smaller:\n%s", p)
 }
 
-// TestBoundedPrograms: many random programs that end take exactly the fuel that a plain
-// interpreter counts, which knows nothing of the passes, and do what it does.
+// TestBoundedPrograms: many random programs that end take exactly the fuel that a plain interpreter counts, which does
+// not know the passes, and have the same effects.
 func TestBoundedPrograms(t *testing.T) {
 	e := engineForPrograms(t)
 	bounded := func(seed uint64) *programs.Program {
@@ -215,7 +215,7 @@ func TestBoundedPrograms(t *testing.T) {
 	})
 }
 
-// asInterpreted reports in what a program differs from the interpreter's word.
+// asInterpreted reports how a program's runs differ from the interpreter's result.
 func asInterpreted(ctx context.Context, e *Engine, p *programs.Program, want programs.Outcome) error {
 	g, err := prepare(ctx, e, p)
 	if err != nil {
@@ -229,7 +229,7 @@ func asInterpreted(ctx context.Context, e *Engine, p *programs.Program, want pro
 	return errors.Join(append(failures, g.drop())...)
 }
 
-// as reports in what a run differs from the interpreter's.
+// as reports how a run differs from the interpreter's.
 func (g generated) as(ctx context.Context, want programs.Outcome, fuel int64) error {
 	usage, seen, err := g.run(ctx, fuel)
 	switch {
@@ -243,8 +243,7 @@ func (g generated) as(ctx context.Context, want programs.Outcome, fuel int64) er
 	return nil
 }
 
-// unlike does the same for a program that may be none any more. It reports nothing where there
-// is nothing to compare.
+// unlike does the same for a program that may have become invalid. It reports nothing if there is nothing to compare.
 func unlike(ctx context.Context, e *Engine, p *programs.Program) error {
 	want, err := p.Run(1 << 20)
 	if err != nil {
@@ -261,9 +260,9 @@ func unlike(ctx context.Context, e *Engine, p *programs.Program) error {
 
 const (
 	programDeadline = 20 * time.Millisecond
-	// programSlack is how late a program may end after its deadline.
+	// programSlack is the maximum time that a program may run after its deadline.
 	programSlack = 100 * time.Millisecond
-	// programCallers are how many call one program at once, where many do.
+	// programCallers is the number of concurrent calls of one program, where there are several.
 	programCallers = 16
 )
 
@@ -296,7 +295,7 @@ func collectAllTheTime(t *testing.T) {
 	})
 }
 
-// stopped reports what keeps an endless program from being stopped.
+// stopped reports the reason why an endless program is not stopped.
 func stopped(ctx context.Context, e *Engine, p *programs.Program, seed uint64) error {
 	g, err := prepare(ctx, e, p)
 	if err != nil {
@@ -322,17 +321,16 @@ func endedWith(err, want error) error {
 	return nil
 }
 
-// atDeadline has so many callers run the program at once. The deadline is in real time, but a caller
-// is late only by the time for which its thread had a processor, where that is known: a busy machine makes
-// no program late. A machine that is virtual may count what others took of it, so a late program is tried three
-// more times.
+// atDeadline has so many callers run the program at once. The deadline is in real time, but a caller is late only by
+// the time for which its thread had a processor, where that is known: a busy machine makes no program late. A virtual
+// machine may count the time that other machines took, so a late program is tried three more times.
 func (g generated) atDeadline(ctx context.Context, callers int) error {
 	latest, err := g.race(ctx, callers)
 	for range 3 {
 		if err != nil || latest <= programSlack {
 			break
 		}
-		time.Sleep(programSlack) // what kept it may pass
+		time.Sleep(programSlack) // the cause of the delay may pass
 		var again time.Duration
 		again, err = g.race(ctx, callers)
 		latest = min(latest, again)
@@ -343,7 +341,7 @@ func (g generated) atDeadline(ctx context.Context, callers int) error {
 	return err
 }
 
-// race returns how late the last of the callers came back.
+// race returns the delay of the last caller.
 func (g generated) race(ctx context.Context, callers int) (time.Duration, error) {
 	over, failures := make([]time.Duration, callers), make([]error, callers)
 	var group sync.WaitGroup

@@ -23,9 +23,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm/metered"
 )
 
-// This file holds the verifier of metered modules against what they do: where it accepts one
-// that nobody has thought out, running it shows whether it is right. The interpreter runs them,
-// which can be stopped whatever it executes.
+// This file compares the verifier's verdict about metered modules with their behavior: if it accepts a random mutant, a
+// run shows whether it is right. The interpreter runs them, because it can be stopped whatever it executes.
 
 var provedMutants = flag.Int("mutants", testsize.Of(1_000, 6_000), "how many metered modules with a changed byte are verified and, where that succeeds, run")
 
@@ -81,7 +80,7 @@ func TestMutantsWithoutProof(t *testing.T) {
 	assert.Fail(t, "all of them end")
 }
 
-// finish makes of a program what is compiled.
+// finish returns the rewritten module of a program, as the engine compiles it.
 func finish(t *testing.T, program *programs.Program) []byte {
 	t.Helper()
 	source, err := program.Module()
@@ -144,8 +143,7 @@ func interpret(ctx context.Context, source []byte, long time.Duration) error {
 	return errors.Join(ctx.Err(), err)
 }
 
-// offerStubs offers what a module imports: a meter that is refilled twice, and otherwise
-// functions that return zeros.
+// offerStubs provides a module's imports: a meter that is refilled twice, and otherwise functions that return zeros.
 func offerStubs(ctx context.Context, r wazero.Runtime, imports []api.FunctionDefinition) error {
 	refills := 0
 	builders := map[string]wazero.HostModuleBuilder{}

@@ -53,9 +53,9 @@ func (i *instance) linkedTo(library string) *instance {
 	if library == "" {
 		return i
 	}
-	for n, linked := range i.module.beside {
+	for n, linked := range i.module.dependencies {
 		if linked.name == library {
-			return i.beside[n]
+			return i.dependencies[n]
 		}
 	}
 	return nil
@@ -67,8 +67,8 @@ func (i *instance) become() error {
 		return err
 	}
 	i.resetGlobals()
-	for _, b := range i.beside {
-		if err := b.become(); err != nil {
+	for _, d := range i.dependencies {
+		if err := d.become(); err != nil {
 			return err
 		}
 	}

@@ -42,8 +42,8 @@ func (r reactor) bytes() []byte {
 // beyond is a word in the second page.
 const beyond = 1<<16 + 8
 
-// counting is a reactor whose run traps unless it finds what the start left: the boot once, the
-// data, initialize once, and a page more. It then changes all of that.
+// counting is a reactor whose run traps unless it finds the state after the start: the boot once, the data, initialize
+// once, and a page more. It then changes all of that.
 func counting() reactor {
 	store := func(at, value int) []byte {
 		return join([]byte{0x41}, signed(at), []byte{0x41}, signed(value), []byte{0x36, 2, 0})
@@ -91,8 +91,8 @@ func startReactor(t *testing.T, r reactor) (*Program, *atomic.Int32) {
 	return p, calls
 }
 
-// TestReactorsRunAlone: many runs at once, each of which finds what the start left and changes
-// it, and none of which starts anything. The control is that a second run without a reset fails.
+// TestReactorsRunAlone: many concurrent runs each find the state after the start and change it, and none of them starts
+// anything. The control is that a second run without a reset fails.
 func TestReactorsRunAlone(t *testing.T) {
 	p, calls := startReactor(t, counting())
 	require.EqualValues(t, 2, calls.Load(), "to see that they come to the same")
@@ -163,8 +163,8 @@ func TestReactorsThatCannotBeShared(t *testing.T) {
 	}
 }
 
-// TestRunsOfReactorsAreBounded: by the run's own context and fuel, whatever the start took. The
-// instance serves others after that.
+// TestRunsOfReactorsAreBounded: the run's own context and fuel bound it, whatever the start took. The instance serves
+// further runs after that.
 func TestRunsOfReactorsAreBounded(t *testing.T) {
 	p, _ := startReactor(t, reactor{export: "_initialize", run: forever})
 	_, err := p.Run(t.Context(), Run{Function: "run", Fuel: 1000})
@@ -202,7 +202,7 @@ func estimated(t *testing.T, source []byte, module *Module) {
 	require.NoError(t, err)
 	taken, err := framesOf(machineCode(module.compiled))
 	require.NoError(t, err)
-	assert.Nil(t, r.exceeded(taken))
+	assert.Nil(t, r.checkFrames(taken))
 }
 
 // TestGoReactorsAreCopied: a runtime that was initialized in one instance works in a copy of it.

@@ -27,9 +27,9 @@ type candidate struct {
 	source   []byte
 	launches []launch
 	refusal  string     // part of the reason why it is refused; empty for one that is not
-	rows     [][]uint64 // what exported functions are called with
+	rows     [][]uint64 // arguments of exported functions
 	fuel     int64      // bounds a call, so that one that never ends is found out
-	script   []step     // calls of one instance, after those of instances of their own
+	script   []step     // calls of one instance, after the calls in separate instances
 	endless  []string   // calls that do not end within their fuel
 }
 
@@ -137,8 +137,8 @@ func (c *comparison) function(l launch, name string, rows [][]uint64) {
 	}
 }
 
-// same does the same on all sides and compares what they show. Where it did not come to its end
-// on all of them, for want of fuel or of stack, it returns false: then what they show differs.
+// same does the same on all sides and compares their outputs. It returns false if it did not complete on all of them,
+// for want of fuel or stack: then the outputs differ.
 func (c *comparison) same(key string, do func(context.Context, *side) string) bool {
 	c.t.Helper()
 	texts := make([]string, len(c.sides))
@@ -163,8 +163,7 @@ func (c *comparison) same(key string, do func(context.Context, *side) string) bo
 	return true
 }
 
-// ended reports whether a call was ended for want of fuel, as those must be on all metered
-// sides that are listed, and no others.
+// ended reports whether a call was ended for want of fuel, as exactly the listed calls must be, on all metered sides.
 func (c *comparison) ended(key string, metered []string) bool {
 	listed := slices.Index(c.candidate.endless, key)
 	for _, text := range metered {
@@ -177,7 +176,7 @@ func (c *comparison) ended(key string, metered []string) bool {
 	return true
 }
 
-// numbers are what exported functions are called with, one row a call.
+// numbers returns the arguments of calls of exported functions, one row for each call.
 func numbers() [][]uint64 {
 	return [][]uint64{{0}, {3, 4, 5, 6}, {20, 8, 12, 2}, {16, 7, 1 << 20, 3}, {math.MaxUint32, 1, 1 << 31}}
 }

@@ -37,17 +37,17 @@ type episode struct {
 	calls   []plugCall
 }
 
-// plugCall is a call, and a part of what it shows where the plug-in is not rewritten.
+// plugCall is a call, and a part of its output if the plug-in is not rewritten.
 type plugCall struct{ function, input, shows string }
 
 // plugin is a set of linked modules, of which the last one is called.
 type plugin struct {
 	modules  []string
-	files    access // what it may do below /mnt
+	files    access // to /mnt and below
 	episodes []episode
 }
 
-// access is what a plug-in may do with files.
+// access is a plug-in's access to files.
 type access int
 
 const (
@@ -193,7 +193,7 @@ func withNames(source []byte) ([]byte, error) {
 	return join(source, section(0, join(name("name"), []byte{1}, leb(len(names)), names)...)), nil
 }
 
-// play performs an episode and returns what each call showed.
+// play performs an episode and returns the output of each call.
 func (s *plugSide) play(t *testing.T, e episode, web *web) []string {
 	s.memories = &keeper{}
 	module := wazero.NewModuleConfig().WithStdout(&s.shown).WithStderr(&s.shown).WithArgs("plugin")
@@ -228,7 +228,7 @@ func (s *plugSide) play(t *testing.T, e episode, web *web) []string {
 	return texts
 }
 
-// functions returns what the plug-ins import beside Extism's own functions.
+// functions returns the host functions that the plug-ins import in addition to Extism's.
 func (s *plugSide) functions() []extism.HostFunction {
 	const pointer, i32, i64 = extism.ValueTypePTR, extism.ValueTypeI32, extism.ValueTypeI64
 	var functions []extism.HostFunction
@@ -261,7 +261,7 @@ func (s *plugSide) functions() []extism.HostFunction {
 	return functions
 }
 
-// changed replaces a text in the plug-in's memory. A panic is how a host function fails.
+// changed replaces a text in the plug-in's memory. It panics on failure, as an Extism host function must.
 func changed(p *extism.CurrentPlugin, at uint64, change func(string) string) uint64 {
 	text, err := p.ReadString(at)
 	if err != nil {
@@ -299,8 +299,7 @@ func (w *web) redirected(source []byte) []byte {
 	return bytes.ReplaceAll(source, []byte(compiled), []byte(address))
 }
 
-// plugins returns all plug-ins of github.com/extism/go-sdk's folder wasm, each with calls
-// that make it do what it was written for.
+// plugins returns all plug-ins of github.com/extism/go-sdk's folder wasm, each with calls that use its main function.
 func plugins(address string) []plugin {
 	one := func(calls ...plugCall) []episode { return []episode{{calls: calls}} }
 	run := func(input, shows string) plugCall { return plugCall{"run_test", input, shows} }

@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/internal/guests"
 )
 
-// ownProgram is one of this repository's guests, in Go, and what it is asked to do.
+// ownProgram is one of this repository's guests, in Go, with its launches.
 type ownProgram struct {
 	folder   string
 	launches []launch

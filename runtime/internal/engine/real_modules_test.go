@@ -68,7 +68,7 @@ func writeFiles(t *testing.T, files map[string]string) string {
 	return folder
 }
 
-// readFiles returns what a folder holds.
+// readFiles returns the contents of a folder.
 func readFiles(t *testing.T, folder string) string {
 	t.Helper()
 	var text strings.Builder
@@ -85,8 +85,8 @@ func readFiles(t *testing.T, folder string) string {
 	return text.String()
 }
 
-// mount shows guests a folder of the host, without what differs between one copy of a folder
-// and another: guests keep in memory what they are told of files.
+// mount shows guests a folder of the host, without the file attributes that differ between copies of the folder: guests
+// keep such attributes in memory.
 func mount(folder, guest string, readOnly bool) wazero.FSConfig {
 	var shown experimentalsys.FS = timelessFS{sysfs.DirFS(folder)}
 	if readOnly {
@@ -157,8 +157,8 @@ func (f *timelessFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys
 	return next, 0
 }
 
-// side is one form of a module in a wazero of its own, whose WASI, clocks and random bytes
-// are the same on all sides.
+// side is one form of a module in a separate wazero runtime, whose WASI, clocks and random bytes are the same on all
+// sides.
 type side struct {
 	t        *testing.T
 	form     form
@@ -171,13 +171,13 @@ type side struct {
 	shown    bytes.Buffer // standard output and error, and calls of imports
 }
 
-// launch is what a program is started with.
+// launch holds the arguments and input of a program.
 type launch struct {
 	arguments []string
 	input     string
 }
 
-// load compiles a module and offers what it imports.
+// load compiles a module and provides its imports.
 func load(t *testing.T, f form, source []byte, description *wasm.Module) (*side, error) {
 	ctx := t.Context()
 	config := runtimeConfig().WithMemoryLimitPages(mostMemory >> 16)
@@ -209,7 +209,7 @@ func (s *side) close() {
 	assert.NoError(s.t, s.runtime.Close(context.WithoutCancel(s.t.Context())))
 }
 
-// offerModule offers what the module imports under one name.
+// offerModule provides the functions that the module imports from one host module.
 func (s *side) offerModule(ctx context.Context, name string, description *wasm.Module) error {
 	builder := s.runtime.NewHostModuleBuilder(name)
 	switch {
@@ -265,13 +265,13 @@ func bytesOf(types []wasm.ValueType) []api.ValueType {
 // vector is the type v128, which wazero does not name.
 const vector = 0x7b
 
-// words returns how many words wazero takes for values of these types.
+// words returns the number of words that wazero takes for values of these types.
 func words(types []api.ValueType) int {
 	return len(types) + bytes.Count(types, []byte{vector})
 }
 
-// values returns a copy of the words that hold values of these types. The upper half of the
-// word of a small value means nothing, and wazero leaves there what was there.
+// values returns a copy of the words that hold values of these types. The upper half of a 32-bit value's word is
+// undefined: wazero leaves its previous contents.
 func values(types []api.ValueType, stack []uint64) []uint64 {
 	copied := slices.Clone(stack[:words(types)])
 	i := 0
@@ -343,9 +343,9 @@ func (s *side) globals(description *wasm.Module) []uint64 {
 	return values
 }
 
-// The files real_modules_*_test.go run modules that compilers made, each as it is and as
-// this engine rewrites it, and compare all that can be seen of them: results, output,
-// exit codes, traps with their traces, exported globals, and every byte of memory.
+// The files real_modules_*_test.go run modules that compilers made, each unchanged and as this engine rewrites it, and
+// compare everything that is visible: results, output, exit codes, traps with their traces, exported globals, and every
+// byte of memory.
 
 // form is one way in which a module is run.
 type form struct {
@@ -354,13 +354,13 @@ type form struct {
 	prepare   func(source []byte) ([]byte, error)
 }
 
-// forms returns the rewritten module in front of the one as it is: a module that never ends
-// is found before it runs where nothing ends it.
+// forms returns the rewritten form before the original: so a module that never ends is found before it runs where
+// nothing ends it.
 func forms() []form {
 	return []form{{"rewritten", true, rewriteAll}, {"original", false, func(source []byte) ([]byte, error) { return source, nil }}}
 }
 
-// tally counts what was compared.
+// tally counts the compared modules, instances and calls.
 type tally struct {
 	modules, instances, calls int
 	globals                   int // exported
@@ -383,7 +383,7 @@ func (t tally) String() string {
 		t.modules, t.globals, t.instances, t.calls, t.overflows, t.endless, t.refused)
 }
 
-// mostMemory is what a memory can grow to here, in bytes.
+// mostMemory is the maximum size of a memory here, in bytes.
 const mostMemory = 128 << 20
 
 // keeper allocates memories and keeps them readable when their instances are closed, as
@@ -439,12 +439,12 @@ func (k *keeper) unlike(other *keeper) string {
 	return ""
 }
 
-// signature is what stays of a trace's line: names go with the custom sections, and the
-// import that is added moves the indices.
+// signature matches the part of a trace's line that rewriting does not change: names are removed with the custom
+// sections, and the added import moves the indices.
 var signature = regexp.MustCompile(`(?m)^\t.*?(\((?:[ifv]\d+|externref|funcref|unknown|,)*\)(?: [^ \n]*)?(?: \(recovered by wazero\))?)$`)
 
-// nameless returns a failure's text with the signatures of its trace's functions alone.
-// Functions that the rewriting added, whose indices are added or more, are left out.
+// nameless returns a failure's text with only the signatures of the functions in its trace. Functions that the
+// rewriting added, whose indices are added or more, are left out.
 func nameless(text string, added int) string {
 	var kept []string
 	for line := range strings.Lines(text) {
@@ -459,7 +459,7 @@ func nameless(text string, added int) string {
 	return signature.ReplaceAllString(strings.Join(kept, ""), "\t$1")
 }
 
-// failureOf returns what of a failure must be the same on all sides.
+// failureOf returns the parts of a failure that must be the same on all sides.
 func failureOf(err error, added int) string {
 	var exit *sys.ExitError
 	if errors.As(err, &exit) {
@@ -471,8 +471,7 @@ func failureOf(err error, added int) string {
 	return nameless(err.Error(), added)
 }
 
-// addedFrom returns the index of the first function that the rewriting of a module adds
-// behind its own.
+// addedFrom returns the index of the first function that the rewriting of a module adds after its own.
 func addedFrom(description *wasm.Module) int {
 	index := 1 + len(description.Functions) // 1: the import of the meter
 	for _, imported := range description.Imports {

@@ -47,8 +47,9 @@ func (m *linearMemory) watch(scanner *pageScanner, other *linearMemory) {
 	m.written.faults.begin()
 }
 
-// survey ends the watch and finds the pages that were written. It returns how many bytes a reset gives back to the
-// system: 0 if the memory keeps them, at most muchWritten if that many are too many, and otherwise an upper bound.
+// survey ends the watch and finds the pages that were written. It returns the number of bytes that a reset gives back
+// to the system: 0 if the memory keeps them, at most muchWritten if that many are too many, and otherwise an upper
+// bound.
 func (m *linearMemory) survey(scanner *pageScanner) (returned int64) {
 	w := &m.written
 	unchanged := w.faults.end()
@@ -63,8 +64,8 @@ func (m *linearMemory) survey(scanner *pageScanner) (returned int64) {
 	return int64(pages) * systemPage
 }
 
-// restore resets the memory to its image after a survey: written pages are overwritten or cleared, others are not
-// touched. It returns how many private bytes the memory keeps.
+// restore resets the memory to its image after a survey: written pages are overwritten or cleared, and no other page is
+// touched. It returns the number of private bytes that the memory keeps.
 func (m *linearMemory) restore() (kept int64, err error) {
 	w := &m.written
 	memory := m.reserved[:w.most] // memory beyond the current size may be left from an earlier run

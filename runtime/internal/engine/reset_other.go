@@ -18,7 +18,7 @@ func (*written) held() int64 { return 0 }
 
 func (m *linearMemory) watch(*pageScanner, *linearMemory) {}
 
-// survey returns how many bytes a reset rewrites.
+// survey returns the number of bytes that a reset rewrites.
 func (m *linearMemory) survey(*pageScanner) int64 { return int64(m.size) }
 
 // restore resets the memory to its image. It rewrites and keeps all of it.
@@ -37,4 +37,4 @@ func (*faultWatch) countWith(*faultWatch) {}
 
 func (*faultWatch) stop() {}
 
-func (w *faultWatch) locks() bool { return false }
+func (w *faultWatch) locksThread() bool { return false }

@@ -23,7 +23,7 @@ type residents struct {
 	oldest list.List // of *residence
 }
 
-// holding is what a resident takes, or all of them together.
+// holding is the resources of a resident, or of all residents together.
 type holding struct {
 	bytes    int64 // of code and images
 	mappings int64 // of images
@@ -42,9 +42,9 @@ func (h holding) exceeds(limits holding) bool {
 
 // holding returns the size of the image and of the images of linked modules.
 func (i *image) holding() holding {
-	all := holding{i.bytes, i.placed(), i.files()}
-	for _, b := range i.beside {
-		all = all.plus(1, b.holding())
+	all := holding{i.bytes, i.mappings(), i.files()}
+	for _, d := range i.dependencies {
+		all = all.plus(1, d.holding())
 	}
 	return all
 }
@@ -90,7 +90,7 @@ func (r *residents) unlink(of *residence) bool {
 	return true
 }
 
-// touch marks a resident as used. The module of a program moves behind it in the list, so that it is evicted later.
+// touch marks a resident as used. The module of a program moves after it in the list, so that it is evicted later.
 func (r *residents) touch(of *residence) {
 	r.oldest.MoveToBack(of.place)
 	if of.program != nil {
@@ -126,7 +126,8 @@ func (e *Engine) acquire(op string, of *residence) error {
 	return nil
 }
 
-// hold is acquire for a resident that is in use already, or cannot be evicted meanwhile. The caller has the lock.
+// hold is acquire for a resident that is in use already, or cannot be evicted meanwhile. The caller must hold the
+// engine's lock.
 func (e *Engine) hold(of *residence) {
 	of.users++
 	if of.program != nil {
@@ -177,7 +178,7 @@ func (e *Engine) retireLater(m *Module, key poolKey, finish func()) bool {
 // countImage counts an image, which is freed with the module.
 func (m *Module) countImage(i *image) { m.count(i.holding()) }
 
-// count adds to what the module takes, or to what the module takes that a library belongs to.
+// count adds resources to the module's holding, or, for a library, to that of the module that it belongs to.
 func (m *Module) count(more holding) {
 	e, of := m.engine, &m.residence
 	if m.owner != nil {
@@ -253,7 +254,7 @@ func (e *Engine) free(surplus []*residence) {
 		digest := of.module.digest.String()
 		e.logger.DebugContext(e.base, "evicted", "digest", digest, "bytes", of.held.bytes, "program", of.program != nil)
 		if err := e.freeOne(of); err != nil {
-			e.logger.WarnContext(e.base, "what was evicted cannot be freed", "digest", digest, "err", err)
+			e.logger.WarnContext(e.base, "cannot free an evicted module or program", "digest", digest, "err", err)
 		}
 	}
 }

@@ -31,18 +31,18 @@ type rewritten struct {
 	data     []byte // the data segments that were left out, packed
 	dataKept bool   // the data segments were not left out; source has them
 
-	frames []wasm.Frame // what the functions are taken for, until that is compared with their code
+	frames []wasm.Frame // the estimated frames, until they are compared with the code
 }
 
-// role is what a module is compiled for.
+// role is the purpose for which a module is compiled.
 type role struct {
 	trusted bool // in this process, without limits on compilation
 	linked  bool // with the counter of the first module that it is linked with
-	// libraries is how many there are. They and the module that they belong to share the bound on the stack.
+	// libraries is the number of the module's libraries. They and the module share the bound on the stack.
 	libraries int
 }
 
-// unbounded allows modules of any complexity. What costs an instance resources stays bounded.
+// unbounded allows modules of any complexity. The resources of an instance stay bounded.
 func unbounded() wasm.Bounds {
 	const any = math.MaxInt
 	return wasm.Bounds{BlockDepth: any, Blocks: any, Branches: any, ControlSquares: any, BlockLocals: any,

@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// runContext is the context of one run: the caller's context, plus what the engine's imports need.
+// runContext is the context of one run: the caller's context, plus the state that the engine's imports need.
 type runContext struct {
 	context.Context
 	meter    *meter
@@ -54,9 +54,9 @@ func forkedIn(ctx context.Context) *instance {
 
 // memoryOf returns the memory of the instance that called a host function.
 func (c *runContext) memoryOf(calling api.Module) *linearMemory {
-	for _, b := range c.instance.beside {
-		if b.wasm == calling {
-			return b.memory
+	for _, d := range c.instance.dependencies {
+		if d.wasm == calling {
+			return d.memory
 		}
 	}
 	return c.instance.memory
@@ -103,14 +103,14 @@ func (c *runContext) invoke(ctx context.Context, f *hostfuncs.Function, memory h
 	if !c.watched.enter(f) {
 		return errAbandoned
 	}
-	err := guarded(ctx, memory, f, stack)
+	err := callRecovering(ctx, memory, f, stack)
 	c.watched.leave()
 	c.watched.enterGuest(c.instance.onThread())
 	return err
 }
 
-// guarded calls f and converts a panic to an error.
-func guarded(ctx context.Context, memory hostfuncs.Memory, f *hostfuncs.Function, stack []uint64) (err error) {
+// callRecovering calls f and converts a panic to an error.
+func callRecovering(ctx context.Context, memory hostfuncs.Memory, f *hostfuncs.Function, stack []uint64) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &PanicError{Function: f.Module + "." + f.Name, Value: value, Stack: debug.Stack()}
@@ -159,7 +159,7 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 // long. It returns the current time.
 func (run *runContext) look(ctx context.Context) time.Time {
 	m, now := run.meter, time.Now()
-	if m.keptLong(now) {
+	if m.shouldYield(now) {
 		run.instance.leaveThread()
 		goruntime.Gosched()
 		m.yielded = time.Now()
@@ -168,11 +168,11 @@ func (run *runContext) look(ctx context.Context) time.Time {
 		}
 		now = m.yielded
 	}
-	if now.Sub(m.asked) > mostUnasked {
+	if now.Sub(m.checked) > mostUnchecked {
 		if ctx.Err() != nil {
 			run.end(context.Cause(ctx))
 		}
-		m.asked = now
+		m.checked = now
 	}
 	return now
 }
@@ -265,14 +265,14 @@ func BudgetOf(ctx context.Context) Budget {
 	return Budget{run}
 }
 
-// Left returns the fuel that is left of the limit, or false if there is no limit.
+// Left returns the remaining fuel, or false if there is no limit.
 func (b Budget) Left() (fuel int64, limited bool) {
 	m := b.run.meter
 	return m.left(int64(b.run.instance.meter.Get())), m.limit > 0
 }
 
-// Charge deducts fuel from what is left. It does not count as fuel used by the run itself. If fuel
-// exceeds what is left, the run ends when the host function returns.
+// Charge deducts fuel from the remaining fuel. The charge does not count as fuel used by the run itself. If it exceeds
+// the remaining fuel, the run ends when the host function returns.
 func (b Budget) Charge(fuel int64) {
 	i := b.run.instance
 	i.meter.Set(uint64(b.run.meter.charge(int64(i.meter.Get()), fuel)))

@@ -9,8 +9,8 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 )
 
-// selfTested is a program that traps unless its memory, its global and the size of its memory
-// are as they were before its first run:
+// selfTested is a program that traps unless its memory, its global and the size of its memory have the values from
+// before its first run:
 //
 //	(module
 //	  (import "wasi_snapshot_preview1" "fd_read" (func (param i32 i32 i32 i32) (result i32)))

@@ -24,9 +24,9 @@ var modulesFolder = flag.String("modules", "", "the folder of the modules that T
 
 const (
 	smithDeadline = 50 * time.Millisecond
-	smithOver     = 100 * time.Millisecond // how late a run may end, alone
+	smithOver     = 100 * time.Millisecond // the maximum delay of the end of a single run
 	smithFuel     = 1 << 40                // more than there is time for
-	smithLittle   = 1000                   // what a run without end uses up at once
+	smithLittle   = 1000                   // fuel that an endless run uses up at once
 	smithAttempts = 3                      // of a run that ends late
 	smithWatchdog = 10 * time.Second       // after which a run is one that never ends
 )
@@ -34,7 +34,7 @@ const (
 // smithEnds count how runs ended.
 type smithEnds struct{ modules, refused, unmade, returned, trapped, late, starved, memory int }
 
-// TestSmith: what the passes make of a module is valid, and each of its functions ends.
+// TestSmith: the passes' output for a module is valid, and each of its functions ends.
 func TestSmith(t *testing.T) {
 	require.NotEmpty(t, *modulesFolder, "make smith makes the modules and says where they are")
 	files, err := filepath.Glob(filepath.Join(*modulesFolder, "*.wasm"))
@@ -54,7 +54,7 @@ func TestSmith(t *testing.T) {
 	require.Positive(t, ends.returned)
 }
 
-// smith runs what a module exports.
+// smith runs a module's exports.
 func (e *Engine) smith(ctx context.Context, file string, source []byte, ends *smithEnds) error {
 	ends.modules++
 	description, err := wasm.Inspect(source)
@@ -98,7 +98,7 @@ func (m *Module) smith(ctx context.Context, file string, run Run, ends *smithEnd
 	var err error
 	var over time.Duration
 	for attempt := range smithAttempts {
-		time.Sleep(time.Duration(attempt) * time.Second) // other work may run beside
+		time.Sleep(time.Duration(attempt) * time.Second) // other work may run at the same time
 		limited, cancel := context.WithTimeout(ctx, smithDeadline)
 		start := time.Now()
 		_, err = m.Run(limited, run)

@@ -27,7 +27,7 @@ func offerFork(ctx context.Context, runtime wazero.Runtime) error {
 	reached := func(ctx context.Context, _ api.Module, stack []uint64) {
 		i := forkedIn(ctx)
 		if i != nil && i.stack == nil && uint32(stack[0]) == stdin {
-			i.stack = saved(ctx)
+			i.stack = saveCurrentStack(ctx)
 			panic(&hostError{errStarted})
 		}
 		stack[0] = 0
@@ -38,7 +38,7 @@ func offerFork(ctx context.Context, runtime wazero.Runtime) error {
 		case i.stack != nil:
 			i.stack.restore()
 		case i.outermost == nil:
-			i.outermost = saved(ctx)
+			i.outermost = saveCurrentStack(ctx)
 		}
 		stack[0] = 0
 	}
@@ -49,8 +49,8 @@ func offerFork(ctx context.Context, runtime wazero.Runtime) error {
 	return err
 }
 
-// saved saves the current stack, or ends the guest.
-func saved(ctx context.Context) *savedStack {
+// saveCurrentStack saves the current stack, or ends the guest.
+func saveCurrentStack(ctx context.Context) *savedStack {
 	stack, err := saveStack(experimental.GetSnapshotter(ctx).Snapshot())
 	if err != nil {
 		panic(&hostError{err})

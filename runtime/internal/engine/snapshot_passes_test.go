@@ -30,8 +30,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// This file shows that the passes for snapshots do what a snapshot needs, with no more of
-// an engine than that takes.
+// This file shows that the passes for snapshots suffice for a snapshot, with a minimal engine.
 
 // forSnapshots rewrites a module with all passes, and exports its start function.
 func forSnapshots(t *testing.T, source []byte) *wasm.Rewritten {
@@ -90,9 +89,9 @@ func memoryBytes(instance api.Module) []byte {
 	return contents
 }
 
-// All modules of the specification's tests that can be instantiated alone, their
-// start functions included: the memory that the host writes is the one that instantiation
-// writes, and what fails to be instantiated still fails.
+// TestHostWritesTheSameMemory runs all modules of the specification's tests that can be instantiated without other
+// modules, including their start functions: the host writes the same memory as instantiation, and modules whose
+// instantiation fails still fail.
 func TestHostWritesTheSameMemory(t *testing.T) {
 	out := moduleFolder(t, "github.com/tetratelabs/wazero")
 	root := filepath.Join(out, "internal", "integration_test", "spectest")
@@ -225,7 +224,7 @@ func (h *forkHost) call(ctx context.Context, input []byte) ([]byte, error) {
 }
 
 // Commands of several compilers, one of which answers a call before it reads, started once and resumed where they first
-// read: each call finds what the start left, and nothing of the calls before it.
+// read: each call finds the state after the start, and nothing of the calls before it.
 func TestCommandsResumeWhereTheyRead(t *testing.T) {
 	for _, language := range testsize.Sample([]guests.Language{guests.C, guests.Rust, guests.GoWarm}, 2) {
 		t.Run(string(language), func(t *testing.T) {
@@ -260,12 +259,12 @@ func TestResumedCommandsKeepStateUnlessItIsPutBack(t *testing.T) {
 	_, err = h.call(t.Context(), call.Input)
 	require.NoError(t, err)
 
-	h.memory = memoryBytes(h.instance) // what the call left
+	h.memory = memoryBytes(h.instance) // the memory after the call
 	output, err := h.call(t.Context(), call.Input)
 	require.False(t, err == nil && call.Check(output) == nil)
 }
 
-// stackOf is how many bytes the stack of a function has that wazero runs.
+// stackOf returns the size of the stack on which wazero runs a function, in bytes.
 func stackOf(t *testing.T, function api.Function) int {
 	t.Helper()
 	stack := exportOf(function).stack
@@ -281,8 +280,8 @@ func (i *instance) stackSizes(t *testing.T) stackSizes {
 	return stackSizes{stackOf(t, i.called.Function), cap(i.stack.inUse), cap(i.stack.before)}
 }
 
-// residentNow is this process's memory in bytes where the system tells, else 0, once what is
-// not used has gone back to the system.
+// residentNow returns this process's resident memory in bytes, after unused memory was returned to the system. It
+// returns 0 if the system does not report it.
 func residentNow(t *testing.T) int64 {
 	t.Helper()
 	debug.FreeOSMemory()

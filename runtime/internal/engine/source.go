@@ -11,7 +11,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// MaxLibraries is how many libraries a module can have. Calls nest through all of them, so the bound on the
+// MaxLibraries is the maximum number of libraries of a module. Calls nest through all of them, so the bound on the
 // stack is divided among them and the module (see [wasm.Passes]).
 const MaxLibraries = 4
 
@@ -24,10 +24,10 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 // DigestOf returns the digest of a module's bytes.
 func DigestOf(source []byte) Digest { return sha256.Sum256(source) }
 
-// Source is a module, and the libraries that it is linked with. Each instance of the module has an
-// instance of each library beside it, which runs on the same fuel, within the same memory limit, and
-// is reset together with it. The start functions (§2.5.9) of the libraries are called before that of the
-// module; what else starts a library is among [Run.Initialize].
+// Source is a module, and the libraries that it is linked with. Each instance of the module has its own instance of
+// each library, which runs on the same fuel, within the same memory limit, and is reset together with it. The start
+// functions (§2.5.9) of the libraries are called before that of the module; further functions that start a library are
+// among [Run.Initialize].
 type Source struct {
 	Module []byte
 	// Libraries are up to MaxLibraries modules by the names under which their functions are imported;

@@ -32,12 +32,11 @@ import (
 //	KEY/data         the data segments that were left out of it
 //	KEY/code         the native code, as wazero writes it
 //
-// A file of an entry is used only if its SHA-256 matches the index, and the index only if its own
-// SHA-256 matches. Damaged entries are therefore recompiled and never run. This relies on three
-// things: only this user can access the directory, which is checked on every use; SHA-256 has no
-// collisions; and what this program wrote for a module depends only on the module and the key, see
-// [store.entry]. The checksums protect against accidents, not against this user, who could change
-// them too.
+// A file of an entry is used only if its SHA-256 matches the index, and the index only if its own SHA-256 matches.
+// Damaged entries are therefore recompiled and never run. This relies on three things: only this user can access the
+// directory, which is checked on every use; SHA-256 has no collisions; and the files that this program writes for a
+// module depend only on the module and the key, see [store.entry]. The checksums protect against accidents, not against
+// this user, who could change them too.
 //
 // Processes may share a store. wazero reads only from a view, a directory that belongs to one
 // engine, so removing an entry does not affect a process that is reading it.
@@ -45,8 +44,8 @@ type store struct {
 	directory string
 	kept      bool  // entries are kept for later processes; otherwise nothing is published
 	limit     int64 // total size of all entries, in bytes
-	// filled is a directory of entries that is only read, such as one that is part of an image.
-	// Nobody but this user and root can write to it. It is empty if there is none.
+	// filled is a directory of entries that is only read, such as one that is part of an image. Only this user and root
+	// can write to it. It is empty if there is none.
 	filled string
 }
 
@@ -62,7 +61,7 @@ const (
 
 // stage creates a private directory for one compilation.
 func (s store) stage() (directory string, remove func() error, err error) {
-	// The directory may have been replaced since the last check if others can write to its parent.
+	// The directory may have been replaced since the last check if other users can write to its parent.
 	if err := privateDirectory(s.directory); err != nil {
 		return "", nil, err
 	}
@@ -70,7 +69,7 @@ func (s store) stage() (directory string, remove func() error, err error) {
 	return directory, func() error { return os.RemoveAll(directory) }, err
 }
 
-// publishAttempts is how often publish retries when another process interferes.
+// publishAttempts is the maximum number of attempts of publish when other processes interfere.
 const publishAttempts = 100
 
 // publish moves a staged entry into place, and evicts entries if the store is over its limit. If
@@ -162,7 +161,7 @@ func (e *Engine) keptStore(ctx context.Context, options Options) (*store, error)
 	if err != nil {
 		return nil, err
 	}
-	if err = writable(directory); err == nil {
+	if err = checkWritable(directory); err == nil {
 		return &store{directory: directory, kept: true, limit: cmp.Or(options.CacheBytes, defaultCacheBytes)}, nil
 	}
 	if options.FillCache {
@@ -172,7 +171,7 @@ func (e *Engine) keptStore(ctx context.Context, options Options) (*store, error)
 	if statErr != nil {
 		return nil, err
 	}
-	if unfilled := filled(directory, info); unfilled != nil {
+	if unfilled := checkFilled(directory, info); unfilled != nil {
 		if hostfile.Own(info) {
 			return nil, err // this user can make it writable
 		}
@@ -185,8 +184,8 @@ func (e *Engine) keptStore(ctx context.Context, options Options) (*store, error)
 	return s, err
 }
 
-// writable returns nil if a directory is private and its entries can be changed.
-func writable(directory string) error {
+// checkWritable returns nil if a directory is private and its entries can be changed.
+func checkWritable(directory string) error {
 	if err := privateDirectory(directory); err != nil {
 		return err
 	}
@@ -197,10 +196,10 @@ func writable(directory string) error {
 	return os.Remove(probe)
 }
 
-// filled returns nil if a directory has entries that this user can read, and nobody else but root can
-// write to it. Otherwise it says why not.
-func filled(directory string, info fs.FileInfo) error {
-	if err := protected(directory, info, fs.ModeDir); err != nil {
+// checkFilled returns nil if a directory has entries that this user can read, and only this user and root can write to
+// it. Otherwise the error gives the reason.
+func checkFilled(directory string, info fs.FileInfo) error {
+	if err := checkProtected(directory, info, fs.ModeDir); err != nil {
 		return err
 	}
 	listed, err := os.ReadDir(directory)
@@ -214,9 +213,9 @@ func filled(directory string, info fs.FileInfo) error {
 	return err
 }
 
-// protected returns nil if a file of this type can be changed by this user and root only. Otherwise it
-// says why not.
-func protected(name string, info fs.FileInfo, kind fs.FileMode) error {
+// checkProtected returns nil if a file of this type can be changed by this user and root only. Otherwise the error
+// gives the reason.
+func checkProtected(name string, info fs.FileInfo, kind fs.FileMode) error {
 	err := hostfile.Protected(info)
 	switch {
 	case info.Mode().Type() == kind:
@@ -231,8 +230,8 @@ func protected(name string, info fs.FileInfo, kind fs.FileMode) error {
 	return nil
 }
 
-// filledEntry returns the entry of the filled directory that corresponds to an entry of the store. It
-// fails with errNoEntry if there is none, and with another error if somebody else can write to it.
+// filledEntry returns the entry of the filled directory that corresponds to an entry of the store. It fails with
+// errNoEntry if there is none, and with another error if other users can write to it.
 func (s store) filledEntry(entry string) (string, error) {
 	entry = filepath.Join(s.filled, filepath.Base(entry))
 	if _, err := os.Lstat(entry); errors.Is(err, fs.ErrNotExist) {
@@ -248,7 +247,7 @@ func (s store) filledEntry(entry string) (string, error) {
 	} {
 		info, err := os.Lstat(part.name)
 		if err == nil {
-			err = protected(part.name, info, part.kind)
+			err = checkProtected(part.name, info, part.kind)
 		}
 		if err != nil {
 			return "", err
@@ -274,7 +273,7 @@ func (e *Engine) scratchStore(ctx context.Context) (*store, error) {
 	return &store{directory: directory}, nil
 }
 
-// closeStore closes what openStore opened, even if openStore failed halfway.
+// closeStore closes everything that openStore opened, even if openStore failed halfway.
 func (e *Engine) closeStore(ctx context.Context) error {
 	var failures []error
 	if e.cache != nil {
@@ -335,7 +334,7 @@ const (
 	codeFile   = "code"
 )
 
-// errNoEntry means that there is no entry, or that it is damaged.
+// errNoEntry means that an entry is missing or damaged.
 var errNoEntry = errors.New("no intact entry")
 
 // index describes an entry. Its file is the SHA-256 of the rest in hex, a line feed, and this

@@ -126,7 +126,7 @@ func (s store) sweep(now time.Time) error {
 		return err
 	}
 	for _, item := range listed {
-		if !passing(item.Name()) {
+		if !isTransient(item.Name()) {
 			continue
 		}
 		if err := removeAbandoned(filepath.Join(s.directory, item.Name()), now); err != nil {
@@ -136,8 +136,8 @@ func (s store) sweep(now time.Time) error {
 	return nil
 }
 
-// passing reports whether name is that of a directory that belongs to a single engine.
-func passing(name string) bool {
+// isTransient reports whether a directory of this name belongs to a single engine.
+func isTransient(name string) bool {
 	return slices.ContainsFunc([]string{stagingPattern, viewPattern, removedPattern}, func(pattern string) bool {
 		matched, err := filepath.Match(pattern, name)
 		return err == nil && matched
@@ -150,8 +150,8 @@ const scratchPattern = "caisson-compiled-*"
 
 var scratchName = regexp.MustCompile(`^caisson-compiled-[0-9]+$`)
 
-// sweepScratch removes what killed processes of this user left in a temporary folder that other
-// users may share.
+// sweepScratch removes the directories that killed processes of this user left in a temporary folder that other users
+// may share.
 func sweepScratch(folder string, now time.Time) error {
 	listed, err := os.ReadDir(folder)
 	if err != nil {
@@ -192,8 +192,8 @@ type occupant struct {
 	used  time.Time // zero for an entry without an index, which is unusable
 }
 
-// trim evicts the least recently used entries until the others fit the limit. An engine that has
-// read an entry no longer needs it, and an engine that is reading it has a view.
+// trim evicts the least recently used entries until the rest fit the limit. An engine that has read an entry no longer
+// needs it, and an engine that is reading it has a view.
 func (s store) trim() error {
 	occupants, err := s.occupants()
 	if err != nil {

@@ -30,9 +30,9 @@ func TestStoreOfAnotherUser(t *testing.T) {
 		require.NoError(t, os.Chmod(dir, c.mode))
 		info, err := os.Lstat(dir)
 		require.NoError(t, err)
-		assert.ErrorContains(t, filled(dir, ownedBy{info, c.uid}), c.want)
+		assert.ErrorContains(t, checkFilled(dir, ownedBy{info, c.uid}), c.want)
 	}
-	if os.Geteuid() == 0 { // who alone can give a folder away
+	if os.Geteuid() == 0 { // only root can give a folder away
 		require.NoError(t, os.Chown(dir, 65534, -1))
 		_, err := New(t.Context(), Options{CacheDir: dir})
 		require.ErrorContains(t, err, "belongs to user 65534, not to this one or to root")

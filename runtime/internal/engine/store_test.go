@@ -21,7 +21,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// keeping returns an engine over a cache directory, and the store behind it.
+// keeping returns an engine that uses a cache directory as its store.
 func keeping(t testing.TB, dir string, options Options) *Engine {
 	t.Helper()
 	options.CacheDir = dir
@@ -54,7 +54,7 @@ func everything() program {
 	return program{body: recurse, memory: 1, start: true, tables: []byte{1, 0x70, 0, 1}, data: []wasm.Segment{{Offset: 1 << 16, Bytes: []byte("x")}}}
 }
 
-// TestStoreKeepsAllOfARewriting: what a later process finds is what the first one made.
+// TestStoreKeepsAllOfARewriting: a later process finds exactly the module that the first one made.
 func TestStoreKeepsAllOfARewriting(t *testing.T) {
 	command := command(t, guests.C)
 	set := map[string]bool{}
@@ -69,7 +69,7 @@ func TestStoreKeepsAllOfARewriting(t *testing.T) {
 		require.NoError(t, err)
 		taken, err := framesOf(machineCode(cold.compiled))
 		require.NoError(t, err)
-		if large := want.exceeded(taken); large != nil {
+		if large := want.checkFrames(taken); large != nil {
 			want, err = rewriteWithin(t.Context(), source, cold.description, wasm.Bounds{}, role{}, large.frames)
 			require.NoError(t, err)
 		}
@@ -113,9 +113,9 @@ func TestKeptModulesAreNotMadeAgain(t *testing.T) {
 	assert.Equal(t, before, listing(t, dir), "nothing but the entry stays")
 }
 
-// TestFilledStoreIsRead: a folder that was filled earlier and that this user may not change, such as
-// one that is part of an image, serves its modules, and nothing is added to it. What others could
-// have written there is not used.
+// TestFilledStoreIsRead: a folder that was filled earlier and that this user may not change, such as one that is part
+// of an image, serves its modules, and nothing is added to it. Entries that other users could have written are not
+// used.
 func TestFilledStoreIsRead(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		return // where access follows from the location
@@ -229,8 +229,8 @@ func TestFaultsOfTheCompiler(t *testing.T) {
 	}
 }
 
-// TestKeysTellModulesApart: above all, that a module is kept for whom it is trusted does not
-// admit it elsewhere.
+// TestKeysTellModulesApart: above all, an entry for an engine that trusts a module does not admit the module in other
+// engines.
 func TestKeysTellModulesApart(t *testing.T) {
 	s := store{directory: "d"}
 	one, other := DigestOf([]byte("1")), DigestOf([]byte("2"))
@@ -256,8 +256,8 @@ func listing(t *testing.T, dir string) []string {
 	return found
 }
 
-// TestDamagedEntriesAreMadeAgain changes each part of an entry. The control shows that
-// wazero alone refuses such a module forever.
+// TestDamagedEntriesAreMadeAgain changes each part of an entry. The control shows that plain wazero refuses such a
+// module forever.
 func TestDamagedEntriesAreMadeAgain(t *testing.T) {
 	withData := program{body: trapUnless(8, 7), memory: 1, data: []wasm.Segment{{Offset: 8, Bytes: []byte{7}}}}
 	for name, damage := range map[string]func(t *testing.T, entry string){
@@ -324,7 +324,7 @@ func sized(n byte) program {
 	return program{body: bytes.Repeat([]byte{0x41, n, 0x1a}, 30_000), memory: 1} // i32.const n, drop
 }
 
-// TestCacheIsBounded: what was not used for the longest time goes first.
+// TestCacheIsBounded: the least recently used entry is evicted first.
 func TestCacheIsBounded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	compile(t, keeping(t, dir, Options{}), sized(1))
@@ -433,8 +433,8 @@ func aged(t *testing.T, directory string, age time.Duration) {
 	require.NoError(t, os.Chtimes(directory, then, then))
 }
 
-// TestLeftoversOfKilledProcessesGo: a process that is killed leaves its directories, which
-// a later one removes once nobody can be using them.
+// TestLeftoversOfKilledProcessesGo: a process that is killed leaves its directories, which a later one removes once no
+// process can be using them.
 func TestLeftoversOfKilledProcessesGo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache [1")
 	require.NoError(t, os.MkdirAll(dir, 0o700))
@@ -449,8 +449,8 @@ func TestLeftoversOfKilledProcessesGo(t *testing.T) {
 	}
 }
 
-// TestScratchOfKilledProcessesGoes: in the folder for temporary files, which others use as
-// well, only what is old and surely ours goes.
+// TestScratchOfKilledProcessesGoes: in the folder for temporary files, which other programs use as well, only old
+// entries that are surely ours are removed.
 func TestScratchOfKilledProcessesGoes(t *testing.T) {
 	folder := t.TempDir()
 	old := func(name string) string {

@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// view is a directory that wazero uses as its cache. It belongs to one engine and holds code only
-// while wazero reads it, so wazero sees exactly what was checked, whatever other processes do to
-// the store. If wazero did not find the code, it would compile the module in this process, without
-// limits.
+// view is a directory that wazero uses as its cache. It belongs to one engine and holds code only while wazero reads
+// it, so wazero sees exactly the checked bytes, whatever other processes do to the store. If wazero did not find the
+// code, it would compile the module in this process, without limits.
 type view struct {
 	store     store
 	directory string

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MeasuresThreads reports whether this system tells how long a thread has used a processor.
+// MeasuresThreads reports whether this system measures the processor time of threads.
 const MeasuresThreads = true
 
 // currentThread returns the kernel's id of the calling thread.

@@ -4,7 +4,7 @@ package engine
 
 import "time"
 
-// MeasuresThreads reports whether this system tells how long a thread has used a processor.
+// MeasuresThreads reports whether this system measures the processor time of threads.
 const MeasuresThreads = false
 
 func currentThread() int32 { return 0 }

@@ -10,8 +10,8 @@ import (
 
 var clockStart = time.Now()
 
-// threadTime returns how long the calling thread has used a processor, or the time by the clock where that is not
-// known. The caller must be locked to its thread.
+// threadTime returns the processor time of the calling thread, or the time by the clock where that is not known. The
+// caller must be locked to its thread.
 func threadTime() time.Duration {
 	if used, known := ThreadTime(currentThread()); known {
 		return used

@@ -147,8 +147,8 @@ const (
 	resultAt   = 32
 )
 
-// alone is a module with a function that repeats code. It has locals of i32.
-func alone(locals int, parts ...[]byte) []byte {
+// repeatedCode is a module with a function that repeats code. It has locals of i32.
+func repeatedCode(locals int, parts ...[]byte) []byte {
 	return shape{functions: []shapedFunction{{more: locals, body: again(parts...)}}}.bytes()
 }
 
@@ -179,7 +179,7 @@ func instructionsOf(t testing.TB) (all []instruction) {
 		base := append(prefix, leb(number)...)
 		for _, immediate := range immediates {
 			code := append(slices.Clone(base), immediate...)
-			// Whatever the stack holds, and with an instruction after it that is no immediate.
+			// Whatever the stack holds, and followed by an instruction that cannot be an immediate.
 			if accepts(nil, nil, join([]byte{0x00}, code, []byte{0x41, 0, 0x00})) == nil {
 				continue
 			}
@@ -225,7 +225,7 @@ func accepts(params, results, body []byte) []byte {
 	return source
 }
 
-// operands are what instructions get: small numbers and denormal ones, ordinary ones, and extremes.
+// operands are the operands of instructions: small numbers and denormal ones, ordinary ones, and extremes.
 var operands = []struct {
 	name     string
 	integers [3]uint64
@@ -301,12 +301,12 @@ func instructionCases(t testing.TB) (cases []unitCase) {
 
 // additions is ordinary code.
 func additions() unitCase {
-	return unitCase{name: "additions", source: alone(1, repeat(64, get(0), number(1), add, set(0)))}
+	return unitCase{name: "additions", source: repeatedCode(1, repeat(64, get(0), number(1), add, set(0)))}
 }
 
 // loopsInARow is n loops that do nothing.
 func loopsInARow(n int) unitCase {
-	return unitCase{name: fmt.Sprintf("%d loops in a row", n), source: alone(0, repeat(n, []byte{0x03, 0x40, 0x0b}))}
+	return unitCase{name: fmt.Sprintf("%d loops in a row", n), source: repeatedCode(0, repeat(n, []byte{0x03, 0x40, 0x0b}))}
 }
 
 // joins is a loop around the ends of n blocks in a row, where paths join. The other path to each is never taken, and
@@ -355,7 +355,7 @@ func nestedBlocks(opcode byte, depth, n int) unitCase {
 	table := join(number(neverAt), loadNumber, []byte{0x0e}, leb(depth-1), each(depth, func(i int) []byte { return leb(i + 1) }))
 	body := join(repeat(depth, condition, open), never(increments(0, n), table), repeat(depth, end))
 	return unitCase{name: fmt.Sprintf("%d of %s nested, %d locals", depth, map[byte]string{0x02: "block", 0x03: "loop", 0x04: "if"}[opcode], n),
-		source: alone(n, body)}
+		source: repeatedCode(n, body)}
 }
 
 // passed is a chain of blocks in one another that have n results, and a branch to each that is not taken.
@@ -372,7 +372,7 @@ func passed(depth, n int) unitCase {
 
 // assigned is a loop around a branch that is not taken, and that assigns n locals.
 func assigned(n int) unitCase {
-	return unitCase{name: fmt.Sprintf("branch that assigns %d locals", n), source: alone(n, never(increments(0, n)))}
+	return unitCase{name: fmt.Sprintf("branch that assigns %d locals", n), source: repeatedCode(n, never(increments(0, n)))}
 }
 
 // afterCall uses n globals after a call, in a branch that is not taken.
@@ -430,10 +430,10 @@ func dependent(name string, pages, n int, place func(int) int) unitCase {
 // lengths are those that instructions get which have one.
 var lengths = []int{0, 1, 15, 16, 127, 4095, 65535, 65536}
 
-// shapeCases has the instructions that do something else than compute, and what compilers make expensive.
+// shapeCases has the instructions that do not only compute, and shapes that compilers make expensive.
 func shapeCases() (cases []unitCase) {
 	plain := func(name string, locals int, parts ...[]byte) {
-		cases = append(cases, unitCase{name: name, source: alone(locals, parts...)})
+		cases = append(cases, unitCase{name: name, source: repeatedCode(locals, parts...)})
 	}
 	of := func(name string, s shape) { cases = append(cases, unitCase{name: name, source: s.bytes()}) }
 	add3 := func(a, b, c int) []byte { return join(number(a), number(b), number(c)) }

@@ -22,12 +22,12 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// What units of fuel take. The verifier bounds the units between two tests of the meter, so the time between
-// two tests is bounded if no unit takes long.
+// This file measures the time of units of fuel. The verifier bounds the units between two tests of the meter, so the
+// time between two tests is bounded if no unit takes long.
 
 var unitCases = flag.String("units", "", "a regular expression of the names of the cases that BenchmarkUnits measures")
 
-// unitCost is what the units of a case took.
+// unitCost is the time of a case's units.
 type unitCost struct {
 	name        string
 	units       int64
@@ -78,7 +78,7 @@ func (u unitMeasurer) measure(t testing.TB, c unitCase) (unitCost, error) {
 	return cost, nil
 }
 
-// compile compiles a module in this process, within the bounds for a process of its own.
+// compile compiles a module in this process, within the bounds for a child process.
 func (u unitMeasurer) compile(t testing.TB, source []byte) (*Module, error) {
 	t.Helper()
 	description, err := wasm.Inspect(source)
@@ -124,8 +124,8 @@ func spend(t testing.TB, i *instance, limit int64) (units int64, took time.Durat
 	return units, took, nil
 }
 
-// TestAttackUnitsThatMove: code that executes few instructions, for which the compiler moves many values, is
-// charged for them. The control is what a unit would take if instructions alone were charged.
+// TestAttackUnitsThatMove: code that executes few instructions, for which the compiler moves many values, is charged
+// for them. The control is the time of a unit if only instructions were charged.
 func TestAttackUnitsThatMove(t *testing.T) {
 	const tolerated = 2_500 // times as long as a unit of additions; a microsecond is longer
 	u := newUnitMeasurer(t, time.Millisecond, 5)
@@ -163,7 +163,7 @@ func TestAttackUnitsThatMove(t *testing.T) {
 // mostPerUnit is the maximum time of a unit, in nanoseconds, besides the first access to a page of memory.
 const mostPerUnit = 1000
 
-// BenchmarkUnits measures all instructions and shapes, and writes what their units took.
+// BenchmarkUnits measures all instructions and shapes, and writes the times of their units.
 //
 //	go test -bench BenchmarkUnits -benchtime 1x -run '^$' -timeout 1h ./runtime/internal/engine
 func BenchmarkUnits(b *testing.B) {
@@ -201,8 +201,8 @@ func BenchmarkUnits(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstTouch measures what it takes to touch a page of memory for the first time, when the kernel
-// provides it. That costs no fuel. The memory limit bounds how often it happens.
+// BenchmarkFirstTouch measures the time of the first touch of a page of memory, when the kernel provides the page. That
+// costs no fuel. The memory limit bounds the number of first touches.
 //
 //	go test -bench FirstTouch -run '^$' ./runtime/internal/engine
 func BenchmarkFirstTouch(b *testing.B) {

@@ -17,8 +17,8 @@ func watchedStart(timeout time.Duration, w *Watched) Start {
 		Watch: func() (*Watched, func()) { return w, func() {} }}
 }
 
-// TestStartsEndWhileAnInstanceIsMade: the time of a start in the background includes making its instance, which nobody
-// would end otherwise. The control has time.
+// TestStartsEndWhileAnInstanceIsMade: the time of a start in the background includes making its instance, which nothing
+// else would end. The control has time.
 func TestStartsEndWhileAnInstanceIsMade(t *testing.T) {
 	module := compile(t, newEngine(t, Options{}, nil), program{memory: 1})
 	module.imaging <- struct{}{} // as if another call made the image
@@ -44,7 +44,7 @@ func TestStartsEndWhileAnInstanceIsMade(t *testing.T) {
 	require.NoError(t, <-long)
 }
 
-// TestStartsAreObserved: as runs are, others see where a start is, and can end it.
+// TestStartsAreObserved: other goroutines can see where a start is, and can end it, like a run.
 func TestStartsAreObserved(t *testing.T) {
 	for _, abandoned := range []bool{true, false} {
 		var w Watched
@@ -72,7 +72,7 @@ func TestStartsAreObserved(t *testing.T) {
 	}
 }
 
-// TestThreadsOfStarts: while a start runs code of its own, others see its thread. So do they while a call starts its
+// TestThreadsOfStarts: while a start runs its own code, observers see its thread. So do they while a call starts its
 // program.
 func TestThreadsOfStarts(t *testing.T) {
 	if !MeasuresThreads {

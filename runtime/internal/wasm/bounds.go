@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Bounds limit what a module may contain. In each field, zero means the default given in the
-// comment, and a negative value is an error.
+// Bounds limit the contents of a module. In each field, zero means the default given in the comment, and a negative
+// value is an error.
 //
 // The defaults are based on the limits that web engines agree on (WebAssembly JavaScript Interface,
 // "Implementation-defined Limits"). They are tighter where an item is expensive for the compiler or
@@ -77,23 +77,23 @@ type Bounds struct {
 	// JoinMoves is unbounded: the locals of a function that are assigned on paths that join, and results, for each path.
 	JoinMoves      int
 	KnownAddresses int // unbounded: over all blocks of a function, the addresses that were accessed before
-	CallGlobals    int // unbounded: calls × globals that can change, with what rewriting adds, per function
+	CallGlobals    int // unbounded: calls × globals that can change, including rewriting's additions, per function
 	ZeroShifts     int // 1,000 shifts by a constant that is zero modulo the width, per function
 	FunctionMoves  int // unbounded: values moved by blocks, branches and calls, per function
 	StackMoves     int // 50,000,000: values moved by blocks, branches and calls, in all functions
 
-	// The following are checked by Rewrite. What compilers write grows by half, but a call of two bytes may become 35.
-	// The Go compiler has the most tests, 1,792 in one function.
+	// The following are checked by Rewrite. Compilers' output grows by half, but a call of two bytes may become 35. The Go
+	// compiler has the most tests, 1,792 in one function.
 
 	Tests         int // 12,000 tests of the meter per function, each of which is a block for the compiler
 	RewrittenBody int // 8 MiB per function
 	RewrittenCode int // 128 MiB in all functions
 }
 
-// Uninterruptible returns the bounds for a compilation that can be stopped only between two functions. They limit what
-// one function takes: at each of them wazero v1.12.0 needs up to some 5 s and 350 MiB, at several of them together
-// more, and 0.6 µs per byte for the output of Go, Rust and C compilers. What grows with the number of functions is left
-// to a deadline.
+// Uninterruptible returns the bounds for a compilation that can be stopped only between two functions. They limit the
+// time and memory for one function: at each of them wazero v1.12.0 needs up to some 5 s and 350 MiB, at several of them
+// together more, and 0.6 µs per byte for the output of Go, Rust and C compilers. Costs that grow with the number of
+// functions are left to a deadline.
 //
 // The largest values of the 496 modules above are 2,910 blocks, 2,160 branches, 3,420 labels, 284,000 BlockValues,
 // 1.1 × 10⁹ JoinedValues, 122,000 JoinMoves, 1,860,000 KnownAddresses and 264,000 CallGlobals. Only an instrumented C

@@ -25,7 +25,7 @@ func raw(bytes ...byte) []byte { return bytes }
 // leb is an unsigned integer in LEB128.
 func leb(n int) []byte { return binary.AppendUvarint(nil, uint64(n)) }
 
-// name is a name, or any bytes behind their number.
+// name encodes a name, or any bytes, after their number.
 func name(text string) []byte { return append(leb(len(text)), text...) }
 
 // section is a section with the right size.
@@ -133,7 +133,7 @@ func everything() []byte {
 	)
 }
 
-// printed is a module as text: what it imports, declares and exports, and its bodies.
+// printed returns a module as text: its imports, declarations, exports and bodies.
 func printed(t *testing.T, source []byte) string {
 	t.Helper()
 	m := inspected(t, source)

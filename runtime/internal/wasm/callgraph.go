@@ -78,10 +78,9 @@ type recursion struct {
 	chain     int64  // the maximum weight of a path, not counting recursive nodes
 }
 
-// recursion finds the strongly connected components without recursion of its own (Tarjan,
-// "Depth-first search and linear graph algorithms", 1972). It also finds the heaviest path in the
-// graph in which each cyclic component is a single node of weight zero. A component is completed
-// after all components that it leads to, so their paths are known by then.
+// recursion finds the strongly connected components iteratively (Tarjan, "Depth-first search and linear graph
+// algorithms", 1972). It also finds the heaviest path in the graph in which each cyclic component is a single node of
+// weight zero. A component is completed after all components that it leads to, so their paths are known by then.
 func (g *callGraph) recursion(weight func(node uint32) int64) recursion {
 	nodes := len(g.first) - 1
 	s := &search{
@@ -110,7 +109,7 @@ type search struct {
 	longest []int64  // for nodes in completed components: the heaviest path from there
 }
 
-// step is a node on the path, and how many of its callees have been visited.
+// step is a node on the path, and the number of its callees that have been visited.
 type step struct {
 	node, next uint32
 }

@@ -231,7 +231,7 @@ func TestDefaultBoundsRefuseBombs(t *testing.T) {
 	}
 }
 
-// boundless has each bound far above what a test needs.
+// boundless returns bounds that no test reaches.
 func boundless() Bounds {
 	const many = math.MaxInt
 	return Bounds{
@@ -314,7 +314,7 @@ func TestStackMovesBoundTime(t *testing.T) {
 	assert.Less(t, guarded, time.Since(start))
 }
 
-// The labels of one br_table, however often they stand in it, are compared once each.
+// The labels of one br_table are compared once each, however often they occur in it.
 func TestLabelsAreComparedOnce(t *testing.T) {
 	thousand := repeat(1_000, byte(I32))
 	push := bytes.Repeat(raw(opI32Const, 0), 1_000)

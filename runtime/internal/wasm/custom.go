@@ -212,8 +212,8 @@ func (i *inspection) body(r *reader, function *Function) int {
 	return function.Locals
 }
 
-// locals skips the declarations of locals and returns how many they declare. A declaration is a
-// number and a type, so a few bytes can declare many locals.
+// locals skips the declarations of locals and returns their number. A declaration is a number and a type, so a few
+// bytes can declare many locals.
 func (r *reader) locals(limit int) int {
 	total := uint64(0)
 	for range r.count("groups of locals", 2, r.left()) {

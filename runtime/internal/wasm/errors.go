@@ -35,7 +35,7 @@ type Error struct {
 	Section string
 	// Offset is the offset of the offending byte from the start of the module.
 	Offset int
-	// Message describes what was found and what was expected.
+	// Message describes the problem, such as the value found and the value expected.
 	Message string
 	// Proposal is the proposal that the module needs, such as [ExceptionHandling]. It is empty if
 	// the module was rejected for another reason.

@@ -84,8 +84,8 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// FuzzRewrite holds Rewrite to its promises on any module that Validate accepts: the
-// result is valid, equal each time, and exports what it says.
+// FuzzRewrite holds Rewrite to its promises on any module that Validate accepts: the result is valid, equal each time,
+// and has the exports that it lists.
 func FuzzRewrite(f *testing.F) {
 	f.Add(fixture(), byte(3))
 	f.Add(fixture(0x03, 0x40, 0x41, 0, 0x0d, 0, 0x41, 0, 0x0e, 1, 0, 1, 0x0b, 0x10, 1), byte(3))
@@ -113,7 +113,7 @@ func FuzzRewrite(f *testing.F) {
 	})
 }
 
-// checkModule checks what holds for every module that is accepted.
+// checkModule checks the properties of every accepted module.
 func checkModule(t *testing.T, source []byte, m *Module) {
 	t.Helper()
 	for _, export := range m.Exports {
@@ -132,8 +132,7 @@ func checkModule(t *testing.T, source []byte, m *Module) {
 	require.Equal(t, stripped, StripCustom(stripped, again, none))
 }
 
-// withoutPlaces is the module without what stripping custom sections changes: them, and
-// where things stand.
+// withoutPlaces returns the module without the parts that stripping changes: custom sections and offsets.
 func withoutPlaces(m *Module) Module {
 	bare := *m
 	bare.Custom, bare.Sections, bare.Functions = nil, nil, nil

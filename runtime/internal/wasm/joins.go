@@ -2,8 +2,8 @@ package wasm
 
 import "math"
 
-// joins estimates how much work it is for wazero v1.12.0 to join the paths of a function, at most. There are
-// two parts, which both grow faster than the function.
+// joins estimates the maximum work for wazero v1.12.0 to join the paths of a function. There are two parts, which both
+// grow faster than the function.
 //
 //   - A block where paths join takes the values of locals as parameters. For each parameter and each path, the compiler
 //     looks at all of them again (passRedundantPhiEliminationOpt), and it repeats this for the whole function as long
@@ -13,16 +13,16 @@ import "math"
 //     (finalizeKnownSafeBoundsAtTheEndOfBlock).
 //
 // The estimate takes one pass and time in proportion to the function, except for finding a loop among those that are
-// open. It numbers the places where paths join or part. A local is a value of a place if a later local.get may use what
-// the local had there. Those are the places between the instruction that certainly assigned it last and the local.get.
-// A loop that begins between the two counts as a whole.
+// open. It numbers the places where paths join or part. A local is a value of a place if a later local.get may use the
+// value that the local had there. Those are the places between the instruction that certainly assigned it last and the
+// local.get. A loop that begins between the two counts as a whole.
 type joins struct {
 	places  []place
 	slots   []uint16 // for each local, its index in locals plus 1, or 0
 	locals  []joinedLocal
 	open    []openJoin
 	loops   []int32     // places of the open loops
-	undo    []undoneSet // what to restore at the ends of blocks
+	undo    []undoneSet // assignments to restore at the ends of blocks
 	spans   []span
 	origins []origin // where each value on the operand stack comes from
 
@@ -31,7 +31,7 @@ type joins struct {
 	depth   int     // loops inside one another in the open outermost loop
 	repeats float64 // the maximum for an outermost loop so far
 	known   int32   // addresses that were accessed on the way here
-	shared  bool    // locals share what is known about them
+	shared  bool    // some locals share an index in locals
 	kept    int64   // the sum of the known addresses, over the blocks
 }
 
@@ -44,7 +44,7 @@ type origin struct {
 	constant    knownConstant
 }
 
-// anywhere stands for parameters and results of blocks and calls.
+// anywhere is the origin of parameters and results of blocks and calls.
 const anywhere = -1
 
 // place is a place where paths join or part.
@@ -69,7 +69,7 @@ type joinedLocal struct {
 
 // lastSet is the last assignment that certainly happened.
 type lastSet struct {
-	place    int32 // after which it stands
+	place    int32 // that precedes it
 	computed bool  // the value is not from before the loop or its last iteration
 }
 
@@ -110,7 +110,7 @@ func (j *joins) reset(locals int) {
 		undo:  j.undo[:0], spans: j.spans[:0], origins: j.origins[:0]}
 }
 
-// slot returns the index of what is known about a local. With more locals than bounds allow, the last share one.
+// slot returns a local's index in locals. With more locals than bounds allow, the last share one.
 func (j *joins) slot(index uint32) int32 {
 	if j.slots[index] == 0 {
 		if len(j.locals) < math.MaxUint16 {
@@ -163,7 +163,7 @@ func (j *joins) otherwise(reachable bool) {
 	j.next(0, 0, 0)
 }
 
-// leave forgets what is so only within a block or an arm.
+// leave forgets the state that applies only within a block or an arm.
 func (j *joins) leave(block *openJoin, reachable bool) {
 	for len(j.undo) > int(block.undo) {
 		last := j.undo[len(j.undo)-1]
@@ -209,7 +209,7 @@ func (j *joins) end(results int32, reachable bool) {
 	j.next(paths, results, j.sets-block.sets)
 }
 
-// endLoop ends a loop. What it certainly assigned is assigned after it too.
+// endLoop ends a loop. Its certain assignments stay certain after it.
 func (j *joins) endLoop(block *openJoin) {
 	j.places[block.loop].paths += block.paths
 	j.places[block.loop].sets = j.sets - block.sets
@@ -332,8 +332,8 @@ func (j *joins) last(s *span) int32 {
 	}
 }
 
-// total returns how many values the compiler looks at in the function, how many it moves where paths join, and how many
-// of those that it moves there have no register.
+// total returns the number of values that the compiler looks at in the function, the number that it moves where paths
+// join, and the number of these that have no register.
 func (j *joins) total() (looked, moved float64, spilled uint32) {
 	for n := range j.spans {
 		s := &j.spans[n]

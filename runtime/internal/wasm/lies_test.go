@@ -13,8 +13,8 @@ import (
 // budget is the most that inspecting so many bytes may allocate, in bytes.
 func budget(length int) uint64 { return 64*uint64(length) + 64<<10 }
 
-// allocated returns how many bytes f allocates: the least of three runs, because the
-// counter is the process's.
+// allocated returns the number of bytes that f allocates: the minimum of three runs, because the counter is the
+// process's.
 func allocated(f func()) uint64 {
 	least := ^uint64(0)
 	for range 3 {
@@ -32,7 +32,7 @@ type lie struct {
 	title   string
 	before  []byte // the module up to the count, with which it ends; all sizes are right
 	section string
-	claims  string  // what is counted, as the error names it
+	claims  string  // the counted items, as the error names them
 	element uintptr // bytes of memory that one of them takes a reader who believes the count
 }
 
@@ -76,7 +76,7 @@ func counts() []lie {
 	}
 }
 
-// believe does what a reader does that trusts a count: it works out the slice to make.
+// believe computes the size of the slice that a reader makes if it trusts a count.
 func believe(source []byte, at int, element uintptr) uint64 {
 	n, _ := binary.Uvarint(source[at:])
 	return n * uint64(element)
@@ -108,7 +108,7 @@ func TestLiesAboutCounts(t *testing.T) {
 	}
 }
 
-// The same lies with bytes behind them, which a check against "anything left" would pass.
+// The same lies followed by more bytes, which a check against "anything left" would pass.
 func TestLiesAboutCountsWithBytesLeft(t *testing.T) {
 	for _, id := range []SectionID{
 		SectionType, SectionImport, SectionFunction, SectionTable, SectionMemory, SectionGlobal,

@@ -117,16 +117,16 @@ func resolve(
 	return outside, needed, nil
 }
 
-// exports are the functions that a module exports, by name. Looking through a module's list for each import of
-// another would take time with the product of both.
+// exports are the functions that a module exports, by name. Searching a module's list for each import of another would
+// take time proportional to the product of both.
 type exports map[string]exportedFunction
 
 type exportedFunction struct {
 	FuncType
-	searched int // how many imports wazero v1.12.0 looks through to find the function's type
+	searched int // the number of imports that wazero v1.12.0 searches for the function's type
 }
 
-// maxSearched bounds what wazero looks through for each instance, at some 3 ns each.
+// maxSearched is the maximum number of imports that wazero looks through for each instance, at some 3 ns each.
 const maxSearched = 1_000_000
 
 func exportsOf(m *Module) exports {
@@ -152,7 +152,7 @@ func exportsOf(m *Module) exports {
 	return all
 }
 
-// unresolved returns why a library does not have what is imported from it, or "".
+// unresolved returns the reason why a library does not satisfy an import, or "".
 func (i Import) unresolved(library exports) string {
 	exported, found := library[i.Name]
 	switch {

@@ -22,8 +22,7 @@ func moduleWith(imports map[string][]string, exports ...string) *Module {
 	return m
 }
 
-// TestLinkOrdersLibraries: each library comes after those that it imports from, and what no library
-// has is left.
+// TestLinkOrdersLibraries: each library comes after those that it imports from, and imports that no library has remain.
 func TestLinkOrdersLibraries(t *testing.T) {
 	main := moduleWith(map[string][]string{"a": {"f", "f"}, "host": {"log"}})
 	linked, err := Link(main, map[string]*Module{
@@ -59,7 +58,7 @@ func TestLinkKnowsUnusedLibraries(t *testing.T) {
 	assert.Equal(t, []string{"a", "c"}, linked.Unused)
 }
 
-// TestLinkRejects: what cannot be resolved, or could let libraries call back, is named.
+// TestLinkRejects: an import that cannot be resolved, or could let libraries call back, is named.
 func TestLinkRejects(t *testing.T) {
 	exporting := func(kind ExternKind, f FuncType) *Module {
 		return &Module{Types: []FuncType{f}, Functions: []Function{{}}, Exports: []Export{{Name: "f", Kind: kind}}}

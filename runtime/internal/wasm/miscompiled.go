@@ -3,8 +3,8 @@ package wasm
 import "context"
 
 // miscompiled is an instruction that wazero v1.12.0 compiles wrongly: its offset and its kind. Validate finds these
-// instructions. Rewrite replaces them before any pass runs, so no pass knows of them, and package metered refuses what
-// is left of them.
+// instructions. Rewrite replaces them before any pass runs, so no pass knows of them, and package metered refuses any
+// that remain.
 //
 //   - select of f32, f64 or v128, and f64x2.replace_lane 0, may return what a register happens to hold, such as text of
 //     another call that the host copied: the register allocator does not know that the instruction reads its
@@ -86,7 +86,7 @@ func (in *instruction) miscompiledKind() int {
 func (m miscompiled) at() int   { return int(m >> kindBits) }
 func (m miscompiled) kind() int { return int(m & (1<<kindBits - 1)) }
 
-// miscompiles records what to write in place of an instruction, or before it, and what that weighs. Offsets never
+// miscompiles records the code to write in place of an instruction, or before it, and its weight. Offsets never
 // decrease.
 func (b *bodyValidation) miscompiles(at, kind int) {
 	b.v.analysis.miscompiled = append(b.v.analysis.miscompiled, miscompiled(at<<kindBits|kind))
@@ -128,8 +128,8 @@ func (b *bodyValidation) compared(in *instruction, first, second origin) {
 	}
 }
 
-// produced notes what comparisons need to know about the value that an instruction has pushed. For wazero, a shift by 0
-// is another name of its first operand.
+// produced records the properties of a pushed value that matter to comparisons. For wazero, a shift by 0 is another
+// name of its first operand.
 func (b *bodyValidation) produced(in *instruction, first origin) {
 	switch in.opcode {
 	case opI32Const, opI64Const:

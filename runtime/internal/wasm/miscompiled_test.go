@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMiscompiledAreReplaced: what replaces them is valid and has none of them left, in all modules of the
-// specification, and modules that have none are left alone.
+// TestMiscompiledAreReplaced: the replacements are valid and contain no miscompiled instructions, in all modules of the
+// specification, and modules that have none are unchanged.
 func TestMiscompiledAreReplaced(t *testing.T) {
 	modules, err := filepath.Glob(filepath.Join(wazeroDir(t), "internal", "integration_test", "spectest", "v2", "testdata", "*.wasm"))
 	require.NoError(t, err)
@@ -50,8 +50,8 @@ func TestMiscompiledAreReplaced(t *testing.T) {
 	}
 }
 
-// TestReplacementsCount: a function is refused for what selects are replaced by when it is validated, and not for the
-// locals that this adds.
+// TestReplacementsCount: validation refuses a function for the size of its selects' replacements, but not for the
+// locals that they add.
 func TestReplacementsCount(t *testing.T) {
 	const selects = 10
 	one := []byte{0x43, 0, 0, 0, 0, 0x43, 0, 0, 0, 0, 0x41, 0, 0x1b, 0x1a}

@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// Module describes what a WebAssembly module declares. It shares no memory with the bytes it was
-// read from. It is safe for concurrent use as long as it is not modified.
+// Module describes the declarations of a WebAssembly module. It shares no memory with the bytes it was read from. It is
+// safe for concurrent use as long as it is not modified.
 //
 // Tables, Memories, Globals and Functions contain only definitions; imports are in Imports. In the
 // index spaces (§2.5.1) imports come first.
@@ -89,9 +89,9 @@ type Custom struct {
 	Name   string
 	Offset int // of the section's first byte, its id, from the start of the module
 	Size   int // of the whole section in bytes
-	// Problem describes what is wrong with the contents of a "name" section, as an [*Error]. A
-	// module with such a section may still be valid, but a consumer that trusts the section may
-	// crash: use [StripCustom] to remove it. Contents of other sections are not checked.
+	// Problem describes the error in the contents of a "name" section, as an [*Error]. A module with such a section may
+	// still be valid, but a consumer that trusts the section may crash: use [StripCustom] to remove it. Contents of other
+	// sections are not checked.
 	Problem error
 }
 
@@ -174,8 +174,8 @@ func (m *Module) ImportedModules() []string {
 	return names
 }
 
-// Inspect reads a module under the default [Bounds]. Errors are of type [*Error]. See the package
-// documentation for what it checks.
+// Inspect reads a module under the default [Bounds]. Errors are of type [*Error]. The package documentation lists its
+// checks.
 //
 // Inspect accepts any input: it never panics, takes time proportional to the length of source, and
 // allocates at most 64 times that length plus 64 KiB.

@@ -6,9 +6,9 @@ package wasm
 // taken assigns it. It moves the parameters and results of blocks and calls, and loads each global that the
 // function uses after every call. An instruction of two bytes can so take as long as thousands of others.
 //
-// A call, an if and a branch cost one unit more for each 128 values that they move. The end of a block where paths
-// join and the beginning of a loop are not instructions that cost a unit anyway, and a path can come to thousands
-// of them one after the other. So what they move is added up in the order of the code until an instruction that
+// A call, an if and a branch cost one unit more for each 128 values that they move. The end of a block where paths join
+// and the beginning of a loop are not instructions that cost a unit anyway, and a path can come to thousands of them
+// one after the other. So the values that they move are added up in the order of the code until an instruction that
 // costs something, and each 128 values cost one unit. A path that leaves instructions out takes a branch for it.
 const movesPerUnit = 128
 
@@ -16,25 +16,25 @@ const movesPerUnit = 128
 const loopValues = 16
 
 // joinValues is the number of registers that a compiler may load or exchange where paths join, whatever they assign:
-// the path that it compiles first says what is in which register.
+// the path that it compiles first determines the contents of the registers.
 const joinValues = 32
 
-// moves counts what the blocks of a function move. It is reused for all functions.
+// moves counts the values that the blocks of a function move. It is reused for all functions.
 type moves struct {
 	locals int
 	open   []openMoves
 	found  []blockMoves // of all functions: see Analysis.moves
-	joined int64        // what blocks move, in the function
-	units  int64        // what is charged elsewhere
+	joined int64        // the values that blocks move, in the function
+	units  int64        // charged in addition to joined
 }
 
 // openMoves is an open block.
 type openMoves struct {
 	found int    // its index
-	sets  uint32 // how many of its instructions assign a local
+	sets  uint32 // the number of its instructions that assign a local
 }
 
-// blockMoves is how many values a block moves where it ends, and a loop each time that it begins.
+// blockMoves is the number of values that a block moves where it ends, and a loop each time that it begins.
 type blockMoves struct {
 	at     uint32 // offset of the block's first instruction
 	values uint32
@@ -78,5 +78,5 @@ func (m *moves) end(values int) {
 	}
 }
 
-// total is the maximum, in units, of what is charged in a function without calls and loops.
+// total returns the maximum charge for moves, in units, of a function without calls and loops.
 func (m *moves) total() int64 { return m.joined/movesPerUnit + m.units }

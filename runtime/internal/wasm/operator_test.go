@@ -33,13 +33,13 @@ func TestOperatorsAreComplete(t *testing.T) {
 	for code := range rows() {
 		counts[byte(code>>8)]++
 	}
-	// Core 2.0 has 183 instructions of one byte, 18 behind 0xfc and 236 behind 0xfd
-	// (§A.8, "Index of Instructions"); tail calls add two.
+	// Core 2.0 has 183 instructions of one byte, 18 with the prefix 0xfc and 236 with 0xfd (§A.8, "Index of
+	// Instructions"); tail calls add two.
 	assert.Equal(t, map[byte]int{0: 183 + 2, opNumbered: 18, opVector: 236}, counts)
 }
 
-// The tables agree with the names in wazero's source: constants such as
-// OpcodeVecI8x16AddName = "i8x16.add" beside OpcodeVecI8x16Add = 0x6e.
+// The tables agree with the names in wazero's source: constants such as OpcodeVecI8x16AddName = "i8x16.add" in addition
+// to OpcodeVecI8x16Add = 0x6e.
 func TestOperatorsAgreeWithWazero(t *testing.T) {
 	path := filepath.Join(wazeroDir(t), "internal", "wasm", "instruction.go")
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)

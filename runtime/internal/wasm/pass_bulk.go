@@ -111,8 +111,8 @@ func (r *rewriting) bulkFunction(use bulkUse) []byte {
 	w.do(opReturn, opEnd)
 	w.check()
 	if use.opcode == opMemoryCopy || use.opcode == opTableCopy {
-		// From the front if the destination is before the source, else from the back, so that no
-		// chunk overwrites what is still to be copied.
+		// From the front if the destination is before the source, else from the back, so that no chunk overwrites a part that
+		// is still to be copied.
 		w.at(opLocalGet, bulkTo).at(opLocalGet, bulkFrom).do(opI32LeU).block(opIf)
 		w.forwards()
 		w.do(opElse)
@@ -147,7 +147,7 @@ func (w *bulkWriter) operation() {
 // moves reports whether the second parameter is where to read from.
 func (w *bulkWriter) moves() bool { return w.use.opcode != opMemoryFill && w.use.opcode != opTableFill }
 
-// rest does what is left of the operation, which is at most a chunk.
+// rest does the rest of the operation, which is at most a chunk.
 func (w *bulkWriter) rest() {
 	w.meter.chargeLength(&w.encoder, bulkLength, w.perUnit)
 	w.at(opLocalGet, bulkTo).at(opLocalGet, bulkFrom).at(opLocalGet, bulkLength)

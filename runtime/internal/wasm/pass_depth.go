@@ -8,9 +8,9 @@ const (
 	valueBytes = 8
 	vectorSize = 2 // slots per value in functions that use vectors
 
-	// Functions of Go's compiler, which branches by a table to each place behind a call, take up to 340 slots more than
-	// their values need: the more, the more blocks they have that tables lead to. These numbers make the estimate a third
-	// of what each function of twelve programs takes, at least. Other compilers' functions have few such blocks.
+	// Functions of Go's compiler, which branches by a table to each place after a call, take up to 340 slots more than
+	// their values need: the more, the more blocks they have that tables lead to. These numbers make the estimate at least
+	// a third of the stack that each function of twelve programs takes. Other compilers' functions have few such blocks.
 	blocksWithoutSlots = 24
 	mostBlockSlots     = 128
 )
@@ -24,14 +24,13 @@ const (
 //
 // The frame is subtracted after the block that exitPass wraps around the body.
 //
-// The frame is estimated from the parameters, the locals, the operand stack and the values that a
-// compiler may have to keep in memory: across calls, and where paths join. Where tables lead to many blocks, not
-// all of them are found in the text, and the number of blocks stands for the others. Measured with wazero
-// v1.12.0, a small function uses 16 bytes where 80 are estimated, and one that keeps 10,000 values
-// across calls uses 65 KB where 81 KB are estimated. One in which 100 or 200 values join in 50 to 100
-// places uses 76 to 104 KB where 78 to 158 KB are estimated. For 99 of 100 functions of the file tools,
-// which Go compiles, the values kept in memory are estimated at 3.9 KB or less, and for the largest at
-// 34 KB; for CPython the numbers are 0.4 KB and 83 KB. It remains an estimate, so an engine needs its
+// The frame is estimated from the parameters, the locals, the operand stack and the values that a compiler may have to
+// keep in memory: across calls, and where paths join. Where tables lead to many blocks, not all of them are found in
+// the text, and the rest is estimated from the number of blocks. Measured with wazero v1.12.0, a small function uses 16
+// bytes where 80 are estimated, and one that keeps 10,000 values across calls uses 65 KB where 81 KB are estimated. One
+// in which 100 or 200 values join in 50 to 100 places uses 76 to 104 KB where 78 to 158 KB are estimated. For 99 of 100
+// functions of the file tools, which Go compiles, the values kept in memory are estimated at 3.9 KB or less, and for
+// the largest at 34 KB; for CPython the numbers are 0.4 KB and 83 KB. It remains an estimate, so an engine needs its
 // own limit as well.
 type depthPass struct {
 	recursive bitSet

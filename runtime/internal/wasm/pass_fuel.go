@@ -2,26 +2,25 @@ package wasm
 
 import "slices"
 
-// fuelPass charges for instructions. It divides a body into runs. Unless it traps, a run is
-// executed completely or not at all. A run begins at the entry, the header of a loop, the start of
-// an arm of an if, after a conditional branch, or after the end of a block that is branched to. It
-// ends where the next one begins, after a call of anything but a leaf, or where control does not continue.
-// So the code after a call is charged when the callee has returned. Otherwise recursion would pay on the way
-// down for the work of the way back, and no test there would ask for the time. Each run starts with the
-// charge for all of it: one unit per instruction, plus the values that it moves, see movesPerUnit.
-// Block, loop, else, end and nop cost nothing else. So every path through a body is charged exactly
-// what it executes.
+// fuelPass charges for instructions. It divides a body into runs. Unless it traps, a run is executed completely or not
+// at all. A run begins at the entry, the header of a loop, the start of an arm of an if, after a conditional branch, or
+// after the end of a block that is branched to. It ends where the next one begins, after a call of anything but a leaf,
+// or where control does not continue. So the code after a call is charged when the callee has returned. Otherwise
+// recursion would pay on the way down for the work of the way back, and no test there would ask for the time. Each run
+// starts with the charge for all of it: one unit per instruction, plus the values that it moves, see movesPerUnit.
+// Block, loop, else, end and nop cost nothing else. So every path through a body is charged exactly for its
+// instructions.
 //
-// In a function with a local counter, runs charge that counter. Runs that contain a call hand the
-// counter over to the meter, so that the meter is complete whenever other code runs, and test the
-// meter unless the first callee starts with a test. What a function has not handed over when it
-// traps is lost. Functions without a local counter charge the meter.
+// In a function with a local counter, runs charge that counter. Runs that contain a call hand the counter over to the
+// meter, so that the meter is complete whenever other code runs, and test the meter unless the first callee starts with
+// a test. Charges that a function has not handed over when it traps are lost. Functions without a local counter charge
+// the meter.
 //
-// A run tests if too much may have been done since the last test. A long run is split. The last run of a
-// function also tests if the function may have done anything since a callee returned: a caller assumes that up
-// to 32,768 units were done between a callee's last test and its end, and so that must not add up. So a chain
-// of functions that return one after another tests often, however long it is. A function with a local counter
-// tests where it has handed the counter over, at its end.
+// A run tests if too much may have been done since the last test. A long run is split. The last run of a function also
+// tests if the function may have done anything since a callee returned: a caller assumes that up to 32,768 units were
+// done between a callee's last test and its end, and so that must not add up. So a chain of functions that return one
+// after another tests often, however long it is. A function with a local counter tests where it has handed the counter
+// over, at its end.
 //
 // A loop's header is often charged by the runs that lead to it, which saves one charge per
 // iteration or at loop entry. Similarly, the cost of one arm of an if is often charged before the
@@ -31,7 +30,7 @@ type fuelPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
 	imported  uint32       // number of imported functions
-	calls     []uint32     // how many values a call of each function moves
+	calls     []uint32     // the number of values that a call of each function moves
 	types     []FuncType   // of indirect calls
 	moves     []blockMoves // of blocks that are still to come
 	globals   int64        // number of globals
@@ -45,13 +44,13 @@ type fuelPass struct {
 	moved     int64   // values that were moved at ends and loops since the last instruction that costs something
 }
 
-// maxWork is approximately the maximum own work between two tests, or after a callee returned, in units, on
-// one path through a body without repetitions of loops. It is also that of a piece of a bulk operation, and of
-// growing memory. A function that calls none and has loops can do it twice, and in between what its local
-// counter may hold, after its last test.
+// maxWork is approximately the maximum own work between two tests, or after a callee returned, in units, on one path
+// through a body without repetitions of loops. It is also that of a piece of a bulk operation, and of growing memory. A
+// function that calls none and has loops can do it twice after its last test, and in between the work that its local
+// counter may hold.
 const maxWork = 1 << 12
 
-// fuelWay is what was done on the way to a place.
+// fuelWay bounds the work on the way to a place.
 type fuelWay struct {
 	work int64 // the maximum own work since a test, or since a callee returned
 	owes bool  // a callee may have returned since the last test
@@ -101,7 +100,7 @@ type fuelFrame struct {
 	branched bool    // its end is reached other than from the code before it
 	entered  bool    // of an if: it is reachable
 	loop     int     // of a reachable loop: its index in loops
-	moves    int64   // of a block or loop: how many values a branch to it moves
+	moves    int64   // of a block or loop: the number of values that a branch to it moves
 	fork     int     // of a reachable if: its index in forks
 	there    fuelWay // to the end of the block
 	unless   fuelWay // to the beginning of an if
@@ -154,7 +153,7 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 	switch in.opcode {
 	case opNop:
 	case opMemoryGrow, opTableGrow: // the bulk pass charges for growth
-		p.tests()
+		p.addTestingCall()
 	case opBlock:
 		p.frames = append(p.frames, fuelFrame{opcode: opBlock, moves: p.movesOf(in)})
 	case opLoop:
@@ -175,7 +174,7 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.branch(b, in)
 	case opReturn:
 		p.cost(1)
-		p.returns(b)
+		p.endFunction(b)
 	case opUnreachable:
 		p.cost(1)
 		p.leave(b)
@@ -188,8 +187,8 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.cost(1)
 		bulk := in.opcode>>8 == opNumbered // the bulk pass will insert code before it
 		if takesLength(in.opcode) {
-			p.cost(p.reloads(b))
-			p.tests()
+			p.cost(p.reloadCost(b))
+			p.addTestingCall()
 		}
 		if !bulk {
 			p.shorten(b, in)
@@ -213,7 +212,7 @@ func (p *fuelPass) shorten(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// movesOf returns how many values a block moves. Blocks are visited in order.
+// movesOf returns the number of values that a block moves. Blocks are visited in order.
 func (p *fuelPass) movesOf(in *instruction) int64 {
 	for len(p.moves) > 0 && int(p.moves[0].at) < in.at {
 		p.moves = p.moves[1:]
@@ -224,8 +223,8 @@ func (p *fuelPass) movesOf(in *instruction) int64 {
 	return int64(p.moves[0].values)
 }
 
-// passes returns how many values a call moves.
-func (p *fuelPass) passes(in *instruction) int64 {
+// callMoves returns the number of values that a call moves.
+func (p *fuelPass) callMoves(in *instruction) int64 {
 	if in.opcode == opCall || in.opcode == opReturnCall {
 		return int64(p.calls[in.index])
 	}
@@ -241,13 +240,13 @@ func (p *fuelPass) move(values int64) {
 	}
 }
 
-// reloads is what a call costs for the globals that are loaded after it.
-func (p *fuelPass) reloads(b *bodyRewriting) int64 {
+// reloadCost returns the cost of loading globals after a call.
+func (p *fuelPass) reloadCost(b *bodyRewriting) int64 {
 	return min(int64(p.functions[b.index].Globals), p.globals) / movesPerUnit
 }
 
-// tests adds the call of a function that starts with a test.
-func (p *fuelPass) tests() {
+// addTestingCall adds the call of a function that starts with a test.
+func (p *fuelPass) addTestingCall() {
 	if p.run != noRun {
 		run := &p.runs[p.run]
 		run.relies = run.relies || !run.calls
@@ -255,17 +254,17 @@ func (p *fuelPass) tests() {
 	}
 }
 
-// returns ends the current run, if any, where the function ends.
-func (p *fuelPass) returns(b *bodyRewriting) {
+// endFunction ends the current run, if any, where the function ends.
+func (p *fuelPass) endFunction(b *bodyRewriting) {
 	if p.run != noRun {
 		p.end(b)
-		p.ends(b)
+		p.recordEnd(b)
 		p.run = noRun
 	}
 }
 
-// ends records that the function may end after the current run, which has ended.
-func (p *fuelPass) ends(b *bodyRewriting) {
+// recordEnd records that the function may end after the current run, which has ended.
+func (p *fuelPass) recordEnd(b *bodyRewriting) {
 	switch {
 	case !p.way.owes || p.way.work == 0:
 	case b.counted:
@@ -282,10 +281,10 @@ func (p *fuelPass) leave(b *bodyRewriting) {
 	p.run = noRun
 }
 
-// call adds a call. A leaf does not test. Other functions that the module defines test where they
-// begin. What is called through a table or imported, perhaps from another module, may do either.
+// call adds a call. A leaf does not test. Other functions that the module defines test where they begin. A function
+// that is called through a table or imported, perhaps from another module, may do either.
 func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
-	p.cost(1 + p.passes(in)/movesPerUnit + p.reloads(b))
+	p.cost(1 + p.callMoves(in)/movesPerUnit + p.reloadCost(b))
 	if p.run == noRun {
 		return
 	}
@@ -299,7 +298,7 @@ func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
 		p.shorten(b, in)
 		return
 	case defined:
-		p.tests()
+		p.addTestingCall()
 		run.resets = true
 	default:
 		run.work += leafUnits
@@ -342,7 +341,7 @@ func (p *fuelPass) reach(b *bodyRewriting, frame *fuelFrame) {
 // close ends a block. A run begins where two paths join.
 func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 	if len(p.frames) == 0 { // the end of the body
-		p.returns(b)
+		p.endFunction(b)
 		p.finish(b)
 		return
 	}
@@ -373,13 +372,13 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 	place := noRun
 	switch {
 	case in.opcode == opBrTable:
-		p.cost(p.repeats(b, in))
+		p.cost(p.tableBranchCost(b, in))
 	case in.opcode == opBrIf && b.inside != 0:
 		place = p.add(b.inside)
-		p.runs[place].cost = p.repeat(in.index)
+		p.runs[place].cost = p.branchCost(in.index)
 		p.runs[place].work = p.runs[place].cost
 	default:
-		p.cost(p.repeat(in.index))
+		p.cost(p.branchCost(in.index))
 	}
 	p.end(b)
 	switch in.opcode {
@@ -402,19 +401,19 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// repeat returns what a branch to a label costs beyond one unit.
-func (p *fuelPass) repeat(label uint32) int64 {
+// branchCost returns the cost of a branch to a label beyond one unit.
+func (p *fuelPass) branchCost(label uint32) int64 {
 	if n := len(p.frames); uint64(label) < uint64(n) {
 		return p.frames[n-1-int(label)].moves / movesPerUnit
 	}
 	return 0
 }
 
-// repeats returns the same for the most expensive label of br_table.
-func (p *fuelPass) repeats(b *bodyRewriting, in *instruction) (most int64) {
+// tableBranchCost returns the same for the most expensive label of br_table.
+func (p *fuelPass) tableBranchCost(b *bodyRewriting, in *instruction) (most int64) {
 	labels := b.again(in)
 	for range in.index + 1 {
-		most = max(most, p.repeat(labels.u32("a label")))
+		most = max(most, p.branchCost(labels.u32("a label")))
 	}
 	return most
 }
@@ -427,7 +426,7 @@ func (p *fuelPass) target(b *bodyRewriting, label uint32, run int, jumps bool) {
 	case p.run == noRun:
 		return
 	case uint64(label) >= uint64(n):
-		p.ends(b)
+		p.recordEnd(b)
 		return
 	}
 	top := &p.frames[n-1-int(label)]

@@ -81,8 +81,8 @@ func (m *meter) test(e *encoder) {
 // callers account for it.
 const leafUnits = 64
 
-// TrapUnits is more than a function can have executed and not handed over to the meter when it traps: what the local
-// counter holds, and the runs since the loop's header looked at it.
+// TrapUnits exceeds the work that a function can have executed and not handed over to the meter when it traps: the
+// contents of the local counter, and the runs since the loop's header looked at it.
 const TrapUnits = maxCounterBound + 4*maxWork
 
 // growUnits is the cost of memory.grow and table.grow. They leave the guest's code and take as long
@@ -164,7 +164,7 @@ func (p *renumberPass) move(b *bodyRewriting, in *instruction, index uint32) {
 // In a function that calls nothing, place 0 leads into the loops where its time is spent. A branch from there is not
 // redirected: paths that join in a loop cost registers in each iteration, paths that join at its header do not.
 type dispatches struct {
-	calls  bool // the function calls others
+	calls  bool // the function has calls
 	open   []dispatch
 	labels []uint32 // of all open tables
 	header dispatchHeader

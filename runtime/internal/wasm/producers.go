@@ -13,8 +13,8 @@ const (
 // "wasm-bindgen" (tool conventions, ProducersSection.md). Compilers write the section, and stripping
 // removes it. Names are untrusted text: use them for advice, not for decisions.
 //
-// Producers accepts any input, so that there is advice for modules that [Inspect] rejects. It
-// returns what it can read.
+// Producers accepts any input, so that it also has advice for modules that [Inspect] rejects. It returns all names that
+// it can read.
 func Producers(source []byte) []string {
 	if header(source) != nil {
 		return nil

@@ -19,7 +19,7 @@ func producersOf(language string, tools ...string) []byte {
 		concat(name("processed-by"), vector(processed...))))
 }
 
-// checkProducers checks what holds of any input.
+// checkProducers checks the properties of the result for any input.
 func checkProducers(t *testing.T, names []string) {
 	assert.LessOrEqual(t, len(names), maxProducers)
 	for _, name := range names {

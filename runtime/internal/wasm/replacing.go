@@ -2,8 +2,8 @@ package wasm
 
 import "encoding/binary"
 
-// replacing replaces miscompiled instructions of a function by others that do the same. Their code loads all operands
-// before it changes a temporary value, so the register allocator loses no change.
+// replacing replaces miscompiled instructions of a function by equivalent ones. Their code loads all operands before it
+// changes a temporary value, so the register allocator loses no change.
 type replacing struct {
 	encoder // of one replacement
 	decoder decoder
@@ -11,7 +11,7 @@ type replacing struct {
 	added   uint32 // index of the first local that was added
 }
 
-// replacementWeights are how much the replacements weigh, see weightOf. It is read-only.
+// replacementWeights are the weights of the replacements, see weightOf. It is read-only.
 var replacementWeights = func() (weights [1 << kindBits]int64) {
 	for kind := range weights {
 		var r replacing
@@ -25,7 +25,7 @@ var replacementWeights = func() (weights [1 << kindBits]int64) {
 	return weights
 }()
 
-// function records what to replace.
+// function records the replacements in a function.
 func (r *replacing) function(source []byte, a *Analysis, f Function, all []miscompiled) {
 	r.decoder = decoder{reader: reader{source: source[:f.Offset+f.Size], at: f.Offset}, features: a.features}
 	r.edits = r.edits[:0]
@@ -53,7 +53,7 @@ func (r *replacing) function(source []byte, a *Analysis, f Function, all []misco
 	}
 }
 
-// The locals that are added, behind the function's own: two of each type.
+// The locals that are added after the function's own: two of each type.
 const (
 	firstI32 = iota
 	secondI32
@@ -67,7 +67,7 @@ func (r *replacing) addLocals(m *Module, f Function, vectors bool) {
 	r.added = uint32(len(m.Types[f.Type].Params) + f.Locals)
 	d := &r.decoder
 	groups := d.u32("the number of groups of locals")
-	behind := d.at
+	countEnd := d.at
 	d.at = f.Offset
 	d.locals(f.Locals)
 	types := []ValueType{I32, I64, V128}
@@ -79,7 +79,7 @@ func (r *replacing) addLocals(m *Module, f Function, vectors bool) {
 	for _, t := range types {
 		added.bytes = append(added.bytes, 2, byte(t))
 	}
-	r.edits = append(r.edits, edit{at: f.Offset, end: behind, with: count.bytes},
+	r.edits = append(r.edits, edit{at: f.Offset, end: countEnd, with: count.bytes},
 		edit{at: d.at, end: d.at, with: added.bytes})
 }
 
@@ -224,10 +224,10 @@ func (r *replacing) writeVector(kind int) {
 	}
 }
 
-// extreme takes the smaller or larger of two numbers in both orders, which differ only for two zeros and if one is no
-// number. All their bits together are the smaller zero. To get the larger, minus, which is not 0, deducts in what they
-// differ. If one is no number, the result is the canonical NaN with the sign that wazero gives it, which is minus for
-// the smaller.
+// extreme takes the smaller or larger of two numbers in both orders, which differ only for two zeros and if one is a
+// NaN. All their bits together are the smaller zero. To get the larger, minus, which is not 0, deducts the bits in
+// which they differ. If one is a NaN, the result is the canonical NaN with the sign that wazero gives it, which is
+// minus for the smaller.
 func (r *replacing) extreme(of, minus, unequal uint32, canonical uint64) {
 	sign := canonical << 1 &^ canonical // above the exponent
 	payload := ^(canonical | sign)

@@ -18,8 +18,8 @@ const (
 	MeterRefill = "refill"
 )
 
-// CounterModule and CounterName name the global that Passes.Linked imports, of type i64. CounterName is
-// also what Passes.Meter exports the counter as.
+// CounterModule and CounterName name the global that Passes.Linked imports, of type i64. CounterName is also the name
+// under which Passes.Meter exports the counter.
 const (
 	CounterModule = "caisson:counter@1"
 	CounterName   = "caisson:meter@1"
@@ -43,7 +43,7 @@ const DepthExceeded uint32 = 1<<32 - 1
 // maxStackBytes keeps sums of frames within 32 bits.
 const maxStackBytes = 1 << 30
 
-// Passes selects what [Rewrite] adds to a module. The zero value adds nothing.
+// Passes selects the additions of [Rewrite] to a module. The zero value adds nothing.
 type Passes struct {
 	// Meter counts the guest's work and lets the host stop the guest. It adds a counter, a global
 	// of type i64 that is initially 0. Each executed instruction deducts 1 unit before it runs,
@@ -61,15 +61,13 @@ type Passes struct {
 	// The counter is tested again wherever some 4,096 units may have been used since the last test,
 	// and where a function ends that does something after a callee has returned.
 	//
-	// A function with loops counts in a local, which it adds to the counter before it calls another
-	// function and where it ends. A guest uses at most 65,536 units more than it was granted, which
-	// package metered proves. The counter may lack some 16,384 after a trap. Instructions after a
-	// call are charged before it, up to the next branch, even if the call never returns, such as
-	// proc_exit.
+	// A function with loops counts in a local, which it adds to the counter before it calls another function and where it
+	// ends. A guest uses at most 65,536 units more than it was granted, which package metered proves. The counter may lack
+	// some 16,384 after a trap. Instructions after a call are charged when it has returned, except after calls of short
+	// functions without calls and loops.
 	Meter bool
-	// Linked imports the counter of Meter instead of defining and exporting it. Of modules that are
-	// linked, one defines it and the others import it, so that a test in any of them sees what all of
-	// them have been charged.
+	// Linked imports the counter of Meter instead of defining and exporting it. Of modules that are linked, one defines it
+	// and the others import it, so that a test in any of them sees the charges of all of them.
 	Linked bool
 	// Depth adds a global of type i32, initially 0, with the estimated stack in bytes that
 	// recursive functions use. Before it would exceed StackBytes, the guest sets it to
@@ -79,23 +77,20 @@ type Passes struct {
 	// StackBytes is the maximum stack that Depth allows, in bytes. Zero means DefaultStackBytes; a
 	// negative value, or one over 1 GiB, is an error.
 	StackBytes int64
-	// Frames is how many bytes of stack Depth takes each function that the module defines for, at least, in their order.
-	// Functions for which there is none are estimated alone.
+	// Frames are the minimum frame sizes, in bytes, that Depth assumes for the functions that the module defines, in their
+	// order. For functions beyond its end, Depth uses only its estimate.
 	Frames []int64
-	// Globals exports the module's own mutable globals, so that the host can save and restore their
-	// values. Together with the memory and what the other passes add, they are the whole state of
-	// an instance. If an instance has other state, the module is Unrestorable and nothing is
-	// exported.
+	// Globals exports the module's own mutable globals, so that the host can save and restore their values. Together with
+	// the memory and the state that the other passes add, they are the whole state of an instance. If an instance has
+	// other state, the module is Unrestorable and nothing is exported.
 	Globals bool
-	// Data removes the data segments and returns them, so that the host can write the memory of all
-	// instances once. It must do so before the module runs anything. A start function runs during
-	// instantiation, so it must first become an export (see [ExportStart]). If the host cannot
-	// reproduce what instantiation does, such as failing because a segment is out of bounds, all
-	// segments stay, and DataKept gives the reason.
+	// Data removes the data segments and returns them, so that the host can write the memory of all instances once. It
+	// must do so before the module runs anything. A start function runs during instantiation, so it must first become an
+	// export (see [ExportStart]). If the host cannot reproduce the effects of instantiation, such as failing because a
+	// segment is out of bounds, all segments stay, and DataKept gives the reason.
 	Data bool
-	// Fork lets each call of a WASI command start where the command first reads. It applies to
-	// modules that export _start, a function without parameters and results, and import fd_read of
-	// WASI preview 1. Others are unchanged.
+	// Fork lets each call of a WASI command start where the command first reads. It applies to modules that export _start,
+	// a function without parameters and results, and import fd_read of WASI preview 1. Other modules are unchanged.
 	//
 	// It adds an export, the function ForkName without parameters and results, to call instead of
 	// _start. ForkName calls the import ForkResume, of type () -> (i32), and then _start if that
@@ -112,7 +107,7 @@ type Passes struct {
 	Fork bool
 }
 
-// Frame is what a function is taken for.
+// Frame is the estimate of a function's stack frame.
 type Frame struct {
 	Bytes     int64 // of the stack
 	Recursive bool  // it can be on the stack more than once
@@ -130,7 +125,7 @@ type Rewritten struct {
 	// MeterGlobal and DepthGlobal are the export names of the globals that the passes added. They
 	// are empty for a pass that did not run. With Passes.Linked, MeterGlobal is empty.
 	MeterGlobal, DepthGlobal string
-	// Frames are what the functions that the module defines are taken for, if Passes.Depth is set.
+	// Frames are the assumed frames of the functions that the module defines, if Passes.Depth is set.
 	Frames []Frame
 	// FunctionShift is added to the index of each function that the module defines, because added
 	// imports come before them. It is 1 with Passes.Meter, and 2 more with Forks.
@@ -161,10 +156,9 @@ type Rewritten struct {
 // Errors about the module are of type [*Error].
 //
 // A module behaves as before unless a pass stops it. Where wazero would compile it wrongly, it behaves as it should
-// (miscompiled.go). The module itself cannot name what is added.
-// If any pass runs, custom sections are removed, because their indices and offsets would be wrong.
-// Without passes the result equals source. The result depends only on the arguments.
-// If the context ends, the error is its cause.
+// (miscompiled.go). The module itself cannot name the additions. If any pass runs, custom sections are removed, because
+// their indices and offsets would be wrong. Without passes the result equals source. The result depends only on the
+// arguments. If the context ends, the error is its cause.
 func Rewrite(ctx context.Context, source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 	if a == nil || a.digest != sha256.Sum256(source) {
 		return nil, ErrUnvalidated
@@ -364,7 +358,7 @@ func (r *rewriting) importCounter() uint32 {
 	return r.ownGlobals
 }
 
-// addFunction adds a function after all others. It has no locals, and code includes the final end.
+// addFunction adds a function at the end. It has no locals, and code includes the final end.
 func (r *rewriting) addFunction(t FuncType, code []byte) uint32 {
 	r.added[SectionFunction].next().u32(r.typeIndex(t))
 	body := r.added[SectionCode].next()
@@ -390,7 +384,7 @@ type typeIndex struct {
 	found map[string]uint32
 }
 
-// find returns the index of a type, and whether it added the type after all others.
+// find returns the index of a type, and whether it added the type at the end.
 func (i *typeIndex) find(t FuncType) (uint32, bool) {
 	if i.found == nil {
 		i.found = make(map[string]uint32, len(i.own))

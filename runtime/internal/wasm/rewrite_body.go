@@ -122,7 +122,7 @@ func (b *bodyRewriting) begin(r *rewriting, index int) {
 		features: r.analysis.features,
 	}
 	groups := b.u32("the number of groups of locals")
-	behind := b.at
+	countEnd := b.at
 	b.at = f.Offset
 	b.locals(f.Locals)
 	b.index, b.entry = index, b.at
@@ -134,7 +134,7 @@ func (b *bodyRewriting) begin(r *rewriting, index int) {
 	b.counter = uint32(len(r.module.Types[f.Type].Params) + f.Locals)
 	var count encoder
 	count.u32(groups + 1)
-	b.edits = append(b.edits, edit{at: f.Offset, end: behind, with: count.bytes})
+	b.edits = append(b.edits, edit{at: f.Offset, end: countEnd, with: count.bytes})
 	b.insert(b.entry, []byte{1, byte(I32)})
 }
 
@@ -380,7 +380,7 @@ func (d *renumbering) export() {
 	if kind == ExternFunction {
 		at := d.at
 		if d.u32("the index of an export") < d.r.importedFunctions {
-			return // whoever imports it calls the host, which looks at the caller's memory
+			return // a module that imports it calls the host, which looks at the caller's memory
 		}
 		d.at = at
 		d.function()

@@ -29,15 +29,15 @@ func passesOf() []Passes {
 	return all
 }
 
-// larger are the default bounds with room for what Rewrite adds.
+// larger returns the default bounds with room for the additions of Rewrite.
 func larger() Bounds {
 	b := boundless()
 	b.Types, b.Exports, b.Globals, b.Functions, b.Imports = 100_010, 100_010, 100_010, 1_000_010, 10_010
 	return b
 }
 
-// checkRewritten checks what holds for every module and all passes: the result is valid,
-// equal each time, and the same module apart from what was added.
+// checkRewritten checks the properties of every rewritten module, for all passes: the result is valid, equal each time,
+// and the same module apart from the additions.
 func checkRewritten(t *testing.T, source []byte, a *Analysis, passes Passes) {
 	t.Helper()
 	got, err := Rewrite(t.Context(), source, a, passes)
@@ -142,7 +142,7 @@ func TestGoProgramsAreRewritten(t *testing.T) {
 	}
 }
 
-// An analysis is of certain bytes. It does not vouch for others, even of the same length.
+// An analysis applies only to the bytes that were analyzed, and not to different ones of the same length.
 func TestRewriteNeedsItsAnalysis(t *testing.T) {
 	source := fixture(0x23, 1, 0x24, 1)
 	a := checked(t, source, Features{})
@@ -159,8 +159,8 @@ func TestRewriteNeedsItsAnalysis(t *testing.T) {
 	rewrote(t, source, a, Passes{})
 }
 
-// The danger that validation is there for: an instruction that names the global behind
-// the last one is invalid, and would be valid with a global more.
+// The danger that validation prevents: an instruction that names the global after the last one is invalid, and would be
+// valid with a global more.
 func TestAnInvalidModuleDoesNotBecomeValid(t *testing.T) {
 	before := fixture(0x41, 0, 0x24, 3)
 	_, err := check(before, Bounds{}, Features{})

@@ -82,7 +82,7 @@ func TestRewriteGolden(t *testing.T) {
 		0x0b,
 		0x20, 1, 0x10, 0, 0x04, 0x40, 0x41, 2, 0x21, 0, 0x0c, 3, 0x0b, // to place 2, which is ahead
 		0x0b,
-		0x41, 0, 0x21, 0, 0x0c, 1, // to place 0, which is behind
+		0x41, 0, 0x21, 0, 0x0c, 1, // to place 0, which is before it
 		0x0b, 0x0b, 0x20, 1,
 	)
 	calls := raw(0x20, 0, 0x10, 0, 0x10, 1, 0x41, 0, 0x11, 0, 0, 0xd2, 1, 0x1a)
@@ -235,8 +235,8 @@ func TestFunctionNames(t *testing.T) {
 	assert.Empty(t, FunctionNames(module(), m))
 }
 
-// Branches are led to places that are ahead, and to no others. Those that stay ways round a
-// loop test the counter, and so do headers of loops.
+// Branches are led only to places that are ahead. Those that stay ways round a loop test the counter, and so do headers
+// of loops.
 func TestBranchesAreLedAhead(t *testing.T) {
 	// A loop, three blocks and a table; then the code at place 0 with the end of the block
 	// that leads to place 1, and so on. Labels of the loop are 2, 1 and 0 there.

@@ -53,7 +53,7 @@ func TestBoundTables(t *testing.T) {
 		{FuncRef, Limits{Min: 100, Max: 123, HasMax: true}},
 	}, inspected(t, BoundTables(source, m, 200)).Tables)
 	bounded = BoundTables(source, m, 50)
-	assert.Equal(t, oneMemory, bounded[len(bounded)-len(oneMemory):], "the rest stays as it is")
+	assert.Equal(t, oneMemory, bounded[len(bounded)-len(oneMemory):], "the rest stays unchanged")
 
 	without := module(oneMemory)
 	m = inspected(t, without)
@@ -148,7 +148,7 @@ func TestOtherCustomSectionsAreNotLookedAt(t *testing.T) {
 
 func TestStripCustom(t *testing.T) {
 	a, b := custom("a", raw(1, 2, 3)), custom("b")
-	// A size may be written with more bytes than it needs; what is kept stays as it is.
+	// A size may be written with more bytes than it needs. Sections that are kept stay unchanged.
 	padded := raw(0, 0x82, 0x80, 0, 1, 'p')
 	long := raw(1, 0x84, 0x80, 0x80, 0, 1, 0x60, 0, 0)
 	for _, test := range []struct {

@@ -55,7 +55,7 @@ func TestSeededGenerators(t *testing.T) {
 	}
 }
 
-// TestSeededGeneratorsReadsTwoSections: what stands elsewhere in a module proves nothing.
+// TestSeededGeneratorsReadsTwoSections: names elsewhere in a module prove nothing.
 func TestSeededGeneratorsReadsTwoSections(t *testing.T) {
 	everyText := texts()
 	assert.Len(t, seededIn(t, texted("main", everyText)), 6, "those that a stripped module shows")
@@ -76,9 +76,8 @@ func texts() string {
 	return all.String()
 }
 
-// FuzzSeededGenerators: of any module, SeededGenerators names what is in its table, each
-// once and in that order, and the same again. It changes no byte. Stripping a module
-// leads to no new names, nor does a custom section.
+// FuzzSeededGenerators: for any module, SeededGenerators returns names from its table, each once and in that order, and
+// the same again. It changes no byte. Stripping a module leads to no new names, nor does a custom section.
 func FuzzSeededGenerators(f *testing.F) {
 	f.Add(module())
 	f.Add(everything())

@@ -234,7 +234,7 @@ func (r *rewriting) unrestorable() string {
 	return r.globalState()
 }
 
-// importedState returns the state that the module shares with others, as a reason, or "".
+// importedState returns the state that the module shares with other modules, as a reason, or "".
 func (r *rewriting) importedState() string {
 	globals := 0
 	for _, imported := range r.module.Imports {

@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// forking is a command that names fd_read, its function 1, in each way that there is. It is
-// imported twice.
+// forking is a command that names fd_read, its function 1, in every possible way. It is imported twice.
 func forking() []byte {
 	four := repeat(4, byte(I32))
 	return module(
@@ -68,7 +67,7 @@ func stateful() []byte {
 	)
 }
 
-// described is a module as text, with what printed leaves out and what Rewrite says.
+// described returns a module as text, with the parts that printed leaves out and the findings of Rewrite.
 func described(t *testing.T, r *Rewritten) string {
 	t.Helper()
 	m := inspected(t, r.Source)
@@ -108,7 +107,7 @@ func TestSnapshotGolden(t *testing.T) {
 	}
 }
 
-// checkSnapshotPasses checks what the passes for snapshots promise for every module.
+// checkSnapshotPasses checks the promises of the passes for snapshots for every module.
 func checkSnapshotPasses(t *testing.T, a *Analysis, m *Module, got *Rewritten, passes Passes) {
 	t.Helper()
 	if !passes.Globals {
@@ -194,8 +193,7 @@ func TestUnrestorable(t *testing.T) {
 	}
 }
 
-// fixtureWithData has two pages of memory, and a data segment of three bytes behind its
-// mode and offset.
+// fixtureWithData has two pages of memory, and a data segment of three bytes after its mode and offset.
 func fixtureWithData(placed []byte, instructions ...byte) []byte {
 	return module(
 		oneType,

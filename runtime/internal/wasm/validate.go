@@ -13,9 +13,9 @@ type Features struct {
 	TailCalls bool
 }
 
-// Validate checks a module against all rules of validation (core 2.0, chapter 3) under the default
-// [Bounds] and no [Features], and returns what it found out. The module m must be the result of
-// [Inspect] for source. Errors are of type [*Error].
+// Validate checks a module against all rules of validation (core 2.0, chapter 3) under the default [Bounds] and no
+// [Features], and returns its findings. The module m must be the result of [Inspect] for source. Errors are of type
+// [*Error].
 //
 // Validate never panics and does not keep source. It takes time proportional to the length of
 // source and to Bounds.StackMoves, and allocates at most 192 times that length plus 3 MiB.
@@ -252,7 +252,7 @@ type Analysis struct {
 	digest      [sha256.Size]byte // of the module's bytes
 }
 
-// FunctionAnalysis is what [Validate] found out about a function.
+// FunctionAnalysis holds the findings of [Validate] about a function.
 type FunctionAnalysis struct {
 	MaxStack      uint32 // the maximum height of the operand stack
 	Spilled       uint32 // estimated number of values that a compiler may keep in memory

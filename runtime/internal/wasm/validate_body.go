@@ -20,11 +20,11 @@ type bodyValidation struct {
 	loops    uint32
 	weight   int64  // see [Bounds.Weight]
 	moved    int    // validation.stackMoves before the function
-	calls    int64  // places where the guest's code is left, without what rewriting adds
+	calls    int64  // places where the guest's code is left, without those that rewriting adds
 	shifts   uint32 // by a constant that is zero modulo the width
 	// amount is the low bits of the constant that was pushed last, if no other instruction came after it; or -1.
 	amount int
-	alone  [256]ValueType // each type at its own index, so that a single type is a slice
+	single [256]ValueType // each type at its own index, so that a single type is a slice
 }
 
 // frame is an open block, an entry of the control stack.
@@ -46,8 +46,8 @@ func (f *frame) label() []ValueType {
 
 func newBodyValidation(v *validation) *bodyValidation {
 	b := &bodyValidation{v: v}
-	for t := range b.alone {
-		b.alone[t] = ValueType(t)
+	for t := range b.single {
+		b.single[t] = ValueType(t)
 	}
 	return b
 }
@@ -82,8 +82,7 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 	return b.found, b.err
 }
 
-// complexity checks the bounds on what makes compilation slow, after the whole function has been
-// read.
+// complexity checks the bounds on the cost of compilation, after the whole function has been read.
 func (b *bodyValidation) complexity(locals int) {
 	if product := int64(b.found.Blocks) * int64(locals); product > int64(b.v.bounds.BlockLocals) {
 		b.fail(ErrLimit, b.at, "a function has %d blocks × %d locals, the limit is %d", b.found.Blocks, locals,
@@ -125,9 +124,9 @@ func (b *bodyValidation) complexity(locals int) {
 	}
 }
 
-// compiledCalls returns how many calls the function has at most when the meter's are added: one before each loop, and a
-// test at the entry, at the end, after each call, at the beginning of a loop, of the arms of an if and behind it, after
-// the end of a block and a br_if, and in a long row of instructions.
+// compiledCalls returns the maximum number of calls of the function with those of the meter: one before each loop, and
+// a test at the entry, at the end, after each call, at the beginning of a loop, of the arms of an if and after it,
+// after the end of a block and a br_if, and in a long row of instructions.
 func (b *bodyValidation) compiledCalls() int64 {
 	return 2 + 2*b.calls + 3*int64(b.found.Blocks) + 2*int64(b.found.Branches) +
 		int64(b.found.Instructions/instructionsPerTest)
@@ -166,10 +165,10 @@ func (b *bodyValidation) step() {
 		b.v.analysis.bulk |= 1 << in.opcode.number()
 	}
 	if in.opcode == opMemoryGrow || in.opcode == opTableGrow {
-		b.leaves() // they leave the guest's code
+		b.countCall() // they leave the guest's code
 	}
 	if takesLength(in.opcode) {
-		b.leaves() // they become calls
+		b.countCall() // they become calls
 		if use := in.bulkUse(); !b.v.bulkUsed[use] {
 			b.v.bulkUsed[use] = true
 			b.v.analysis.bulkUses = append(b.v.analysis.bulkUses, use)
@@ -194,8 +193,8 @@ func (b *bodyValidation) step() {
 	}
 }
 
-// weightOf returns how much code an instruction takes at most, compared with others: in wazero v1.12.0 on amd64, up to
-// 230 bytes for a conversion that traps. While a function is compiled, that takes 10 KB of memory.
+// weightOf returns the maximum amount of code for an instruction, relative to other instructions: in wazero v1.12.0 on
+// amd64, up to 230 bytes for a conversion that traps. While a function is compiled, that takes 10 KB of memory.
 func weightOf(code opcode) int64 {
 	switch {
 	case code == 0xa9, code == 0xab, code == 0xaf, code == 0xb1: // trunc to an unsigned number
@@ -230,8 +229,8 @@ func (b *bodyValidation) shift(in *instruction) {
 	b.amount = -1
 }
 
-// leaves is where the function calls another.
-func (b *bodyValidation) leaves() {
+// countCall counts a place where the function leaves its code.
+func (b *bodyValidation) countCall() {
 	b.found.Calls = true
 	b.calls++
 	b.joins.test()
@@ -336,7 +335,7 @@ func (b *bodyValidation) block(in *instruction) {
 }
 
 // only returns a list of one type. Later calls do not change it.
-func (b *bodyValidation) only(t ValueType) []ValueType { return b.alone[t : uint(t)+1] }
+func (b *bodyValidation) only(t ValueType) []ValueType { return b.single[t : uint(t)+1] }
 
 // bound fails if a function has more of something than allowed.
 func (b *bodyValidation) bound(what string, n uint32, limit int) {
@@ -443,7 +442,7 @@ func (b *bodyValidation) branchTable(in *instruction) {
 
 // call validates calls (§3.3.8), and tail calls (tail call proposal).
 func (b *bodyValidation) call(in *instruction) {
-	b.leaves()
+	b.countCall()
 	var callee *FuncType
 	if in.opcode == opCall || in.opcode == opReturnCall {
 		if uint64(in.index) >= uint64(len(b.v.functions)) {

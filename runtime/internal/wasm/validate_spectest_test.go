@@ -24,7 +24,7 @@ func check(source []byte, bounds Bounds, features Features) (*Analysis, error) {
 	return ValidateWithin(context.Background(), source, m, bounds, features)
 }
 
-// inspected and the others that follow are for modules with which nothing is wrong.
+// inspected and the functions after it are for valid modules.
 func inspected(t testing.TB, source []byte) *Module {
 	t.Helper()
 	m, err := Inspect(source)
@@ -53,7 +53,7 @@ func read(t testing.TB, file string) []byte {
 	return content
 }
 
-// validated is what validation makes of a suite.
+// validated holds the results of validation for a suite.
 type validated struct {
 	features Features
 	// refused counts the valid modules that are refused, by the proposal they need.
@@ -113,12 +113,12 @@ func TestSpecificationIsValidated(t *testing.T) {
 			t.Log(counts)
 			slices.Sort(accepted)
 			assert.Equal(t, want.accepted, accepted, "invalid modules that are accepted")
-			assert.True(t, maps.Equal(want.refused, refused), "valid modules, by what they need: %v", refused)
+			assert.True(t, maps.Equal(want.refused, refused), "valid modules, by the feature that they need: %v", refused)
 		})
 	}
 }
 
-// The tail call suite without tail calls: what needs them is refused by name.
+// The tail call suite without tail calls: modules that need them are refused by name.
 func TestTailCallsAreAFeature(t *testing.T) {
 	dir := filepath.Join(wazeroDir(t), "internal", "integration_test", "spectest", "tail-call", "testdata")
 	refused := 0

@@ -57,7 +57,7 @@ func attackBack(local byte, bound int64, outer byte) []byte {
 	return slices.Concat(attackBelow(local, bound), []byte{0x0c, outer, 0x0b, 0x0c, outer})
 }
 
-// attackBody is a body with so many locals of type i32, each in a group of its own.
+// attackBody is a body with so many locals of type i32, each in a separate group.
 func attackBody(locals int, code ...[]byte) []byte {
 	b := slices.Concat(unsigned(locals), slices.Repeat([]byte{1, 0x7f}, locals), slices.Concat(code...), []byte{0x0b})
 	return append(unsigned(len(b)), b...)
@@ -97,18 +97,17 @@ func holes() map[string][]byte {
 				attackHandOver(1, 2), []byte{0x41}, leb(3200), []byte{0x21, 0},
 				attackLoop(1, 1, attackCount(1, 5), []byte{0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x04, 0x40}, attackBack(1, 1<<14, 2), []byte{0x0b})), 5000),
 				[]byte{0x0b, 0x23, 0, 0x20, 1, 0xad, 0x7d, 0x24, 0}, []byte(attackTest))),
-		// What stands behind the recursive call is charged on the way down. So no test finds the meter used up on the
-		// way back.
+		// The code after the recursive call is charged on the way down. So no test finds the meter used up on the way back.
 		"work that is charged before a recursive call and done behind it": attackModule([]byte{0},
 			attackBody(0, attackCharge(61), []byte(attackTest), []byte{0x10, 3}, work(30), []byte(attackTest))),
 		// The charge at the entry is for the whole of a long body.
 		"work that is charged long before it is done": attackModule([]byte{0},
 			attackBody(0, attackCharge(10_000), []byte(attackTest), work(5_000))),
-		// The first block is not the one that the passes add around a body: a local is read behind it.
+		// The first block is not the one that the passes add around a body: a local is read after it.
 		"values that the end of a function's first block moves": attackModule([]byte{0},
 			attackBody(300, []byte{0x02, 0x40}, attackCharge(2), []byte(attackTest), []byte{0x20, 0, 0x0d, 0},
 				attackCharge(600), assignAll(300), []byte{0x0b}, attackCharge(2), []byte{0x20, 1, 0x1a})),
-		// What stands behind the call is charged at each level, and none of the calls returns.
+		// The code after the call is charged at each level, and none of the calls returns.
 		"work that is charged before a call that never returns": attackModule([]byte{0, 0},
 			attackBody(0, attackCharge(8192), []byte(attackTest), []byte{0x10, 4}, slices.Repeat([]byte{0x01}, 8191)),
 			attackBody(0, attackCharge(2), []byte(attackTest), []byte{0x41, 1, 0x04, 0x40},
@@ -135,9 +134,9 @@ func TestHolesAreRefused(t *testing.T) {
 	assert.NoError(t, metered.Verify(t.Context(), tested), "control: an export that tests")
 }
 
-// nestedLoops is n loops in one another. Directly behind the header of each there is a branch back to the one around
-// it, unless the loops are plain, and the innermost ends with work that no test has seen. So what may have been
-// executed at a header becomes known at one more header, the next one outwards, each time that the body is walked.
+// nestedLoops is n loops in one another. Directly after the header of each there is a branch back to the one around it,
+// unless the loops are plain, and the innermost ends with work that no test has seen. So what may have been executed at
+// a header becomes known at one more header, the next one outwards, each time that the body is walked.
 func nestedLoops(n int, plain bool) []byte {
 	var code []byte
 	for k := range n {
@@ -149,7 +148,8 @@ func nestedLoops(n int, plain bool) []byte {
 	return program(slices.Concat(code, read(), []byte{0x41, 1, 0x0d, 0}, bytes.Repeat([]byte{0x0b}, n)))
 }
 
-// The time of a proof is in proportion to the module. The control is that of loops that need no second walk.
+// The time of a proof is proportional to the size of the module. The control is the time for loops that need no second
+// walk.
 func TestAttackNestedLoops(t *testing.T) {
 	perByte := func(plain bool) float64 {
 		source, ok := rewritten(nestedLoops(2000, plain))
@@ -166,10 +166,10 @@ func TestAttackNestedLoops(t *testing.T) {
 	assert.Less(t, perByte(false), 50*perByte(true))
 }
 
-// TestIfAroundATable: an if of the guest's that looks like the one that the passes add around the table of a dispatch.
+// TestIfAroundATable: the guest has an if that looks like the one that the passes add around the table of a dispatch.
 func TestIfAroundATable(t *testing.T) {
 	for locals := 100; locals <= 300; locals += 10 {
-		// Paths join in the blocks around the if, and so the locals decide what the ends of these cost.
+		// Paths join in the blocks around the if, so the number of locals determines the cost of their ends.
 		code := slices.Concat([]byte{0x02, 0x40}, assignAll(locals), []byte{0x02, 0x40},
 			[]byte{0x20, 0, 0x04, 0x40, 0x20, 1, 0x0e, 1, 1, 1, 0x0b, 0x0c, 1}, []byte{0x0b, 0x0b})
 		source, ok := rewritten(localsModule(locals, code))
@@ -212,8 +212,8 @@ func TestSelectsNameTheirType(t *testing.T) {
 	}
 }
 
-// TestMiscompiledAreRefused: instructions that the compiler may get wrong are no part of what is proved. As the control,
-// others of the same types are.
+// TestMiscompiledAreRefused: the verifier refuses instructions that the compiler may get wrong. As the control, it
+// accepts other instructions of the same types.
 func TestMiscompiledAreRefused(t *testing.T) {
 	f32, f64, i64 := []byte{0x43, 0, 0, 0, 0}, append([]byte{0x44}, make([]byte, 8)...), []byte{0x42, 0}
 	vector := append([]byte{0xfd, 12}, make([]byte, 16)...)

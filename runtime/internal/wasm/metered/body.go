@@ -16,15 +16,15 @@ type body struct {
 	settled bool  // the local counter was handed over at the end
 
 	live    bool  // this place is reachable
-	balance int64 // what was charged on the path here, minus what was executed
+	balance int64 // the charges on the path here, minus the cost of the executed instructions
 	state         // the state at this place
 	arm     bool  // only charges and marks are between here and the preceding if
 	parted  bool  // an arm of an if starts here, where the charge for the other arm is refunded
 
 	found   bounds   // of the function
-	loops   int      // how many loops began before this place
+	loops   int      // the number of loops that began before this place
 	headers []header // of each loop
-	grown   bool     // one of them is higher than what was assumed at the loop's header
+	grown   bool     // one of them is higher than the walk assumed at the loop's header
 	err     *Error
 }
 
@@ -35,7 +35,7 @@ type frame struct {
 	inner   bool
 	wraps   bool  // it was added around the body
 	loop    int   // of a loop: its number in the function
-	moves   int64 // of a block or loop: how many values a branch to it moves
+	moves   int64 // of a block or loop: the number of values that a branch to it moves
 	work    int64 // of a loop: state.work at its header
 	bound   int64 // of a loop: that its header compares the local counter with
 	balance int64 // of a loop: at its header; of an if: at its beginning
@@ -44,17 +44,17 @@ type frame struct {
 	before  state // at the beginning of an if, and so of its else arm
 }
 
-// state is what is known about a place.
+// state holds the known bounds at a place.
 type state struct {
 	empty bool  // the local counter is known to be 0
 	own   int64 // minimum in the local counter; without one, minimum charged since a test
-	work        // what may have been executed since a test
+	work        // that may have been executed since a test
 }
 
-// header is what is known of the paths that return to a loop.
+// header holds the bounds of the paths that return to a loop.
 type header struct {
 	again   int64 // the maximum of state.tested there
-	balance int64 // what is charged ahead there
+	balance int64 // the charge ahead there
 }
 
 // walk follows all paths through the body. It assumes of each loop that the paths back to its header
@@ -142,22 +142,22 @@ func (b *body) step() {
 		}
 	case opBr:
 		b.jump(arm)
-		b.spend(b.repeat(t.a))
+		b.spend(b.branchCost(t.a))
 		b.branch(t.a)
 		b.live = false
 	case opBrIf:
-		b.spend(1 + b.repeat(t.a))
-		b.even()
+		b.spend(1 + b.branchCost(t.a))
+		b.checkBalance()
 		b.branch(t.a)
 	case opBrTable:
-		b.spend(1 + b.repeats(t, 0))
-		b.even()
+		b.spend(1 + b.tableBranchCost(t, 0))
+		b.checkBalance()
 		b.table(t, 0)
 	case opReturn, opUnreachable:
 		b.spend(1)
-		b.even()
+		b.checkBalance()
 		if t.op == opReturn {
-			b.returns()
+			b.recordReturn()
 		}
 		b.live = false
 	case opCall, opCallIndirect:
@@ -167,20 +167,19 @@ func (b *body) step() {
 	}
 }
 
-// spend deducts a cost from the balance. Every instruction of the original costs 1, except block,
-// loop, else and end. Added nops stand for work of the original and cost 1: for an instruction that
-// a redirected branch skips or, in an arm of an if, for the branch after it. A branch in such an
-// arm is free, because it may be the rest of a rewritten br_if.
+// spend deducts a cost from the balance. Every instruction of the original costs 1, except block, loop, else and end.
+// Added nops represent work of the original and cost 1: for an instruction that a redirected branch skips or, in an arm
+// of an if, for the branch after it. A branch in such an arm is free, because it may be the rest of a rewritten br_if.
 func (b *body) spend(cost int64) {
 	b.moved = 0
 	if b.balance -= cost; b.balance < 0 {
 		b.fail("more is executed than was charged")
 	}
-	b.does(bounds{first: cost, through: cost, last: never})
+	b.addWork(bounds{first: cost, through: cost, last: never})
 }
 
-// does adds what an instruction or a callee executes.
-func (b *body) does(by bounds) {
+// addWork adds the work of an instruction or a callee.
+func (b *body) addWork(by bounds) {
 	b.found.first = max(b.found.first, b.fresh+by.first)
 	if b.work.peak()+by.first > maxWork || b.counted+by.last > maxWork {
 		b.fail("too much is executed without a test")
@@ -188,8 +187,8 @@ func (b *body) does(by bounds) {
 	b.work.add(by)
 }
 
-// returns records what may be executed since a test where the function ends.
-func (b *body) returns() {
+// recordReturn records the bounds where the function ends.
+func (b *body) recordReturn() {
 	if b.counter != none && !b.settled {
 		b.fail("a function ends without settling its counter")
 	}
@@ -197,10 +196,10 @@ func (b *body) returns() {
 	b.found.last = max(b.found.last, happens(b.tested))
 }
 
-// charge adds to the balance what is executed next, or refunds what is not executed.
+// charge adds the cost of the next instructions to the balance, or refunds the cost of those that are not executed.
 func (b *body) charge(units int64) {
 	if !b.parted {
-		b.even()
+		b.checkBalance()
 	}
 	b.parted = false
 	if units > math.MaxInt32 || units < -b.balance {
@@ -214,8 +213,8 @@ func (b *body) charge(units int64) {
 	}
 }
 
-// even checks that everything charged was executed.
-func (b *body) even() {
+// checkBalance checks that all charged work was executed.
+func (b *body) checkBalance() {
 	if b.balance != 0 {
 		b.fail("more was charged than is executed")
 	}
@@ -251,7 +250,7 @@ func (b *body) snippet() bool {
 	b.arm = false
 	b.bound(found[0])
 	b.jump(arm)
-	b.spend(b.repeat(found[2]))
+	b.spend(b.branchCost(found[2]))
 	b.back(found[1]-1, found[2], found[0])
 	b.live = false
 	return true
@@ -287,7 +286,7 @@ func (b *body) meters() bool {
 	return b.next > from
 }
 
-// settle skips code that ends a function: what restores the depth, or hands the local counter over.
+// settle skips code that ends a function: it restores the depth, or hands the local counter over.
 func (b *body) settle() bool {
 	if _, ok := b.take(ascend); ok {
 		return true
@@ -347,7 +346,7 @@ func (b *body) loop(t token) {
 		b.headers = append(b.headers, header{again: never})
 	}
 	b.headers[b.loops].balance = b.balance
-	b.asks()
+	b.recordTest()
 	b.work.enterLoop(found[0], b.headers[b.loops].again)
 	outer := frame{op: opLoop, loop: b.loops, moves: int64(t.b), work: b.tested, bound: found[0], balance: b.balance}
 	b.loops++
@@ -368,7 +367,7 @@ func (b *body) end(t token) {
 			b.move(top.moves + joinValues)
 		}
 		if top.reached || top.op != opBlock || len(b.frames) == 1 {
-			b.even()
+			b.checkBalance()
 		}
 		b.reach(top)
 	}
@@ -379,7 +378,7 @@ func (b *body) end(t token) {
 	if top.op == opIf { // without else
 		b.live, b.parted, b.balance, b.state = true, !top.reached, top.balance, top.before
 		if top.reached {
-			b.even()
+			b.checkBalance()
 		}
 		b.reach(top)
 	}
@@ -389,11 +388,11 @@ func (b *body) end(t token) {
 	b.live, b.state = top.reached, top.there
 	b.frames = b.frames[:len(b.frames)-1]
 	if len(b.frames) == 0 && b.live {
-		b.returns()
+		b.recordReturn()
 	}
 }
 
-// reach joins the current path with others that reach the end of a block.
+// reach joins the current path with the other paths to the end of a block.
 func (b *body) reach(f *frame) {
 	if f.reached {
 		f.there = state{f.there.empty && b.empty, min(f.there.own, b.own), f.there.work.join(b.work)}
@@ -403,19 +402,19 @@ func (b *body) reach(f *frame) {
 	f.reached = true
 }
 
-// repeat returns what a branch to a label costs beyond one unit.
-func (b *body) repeat(label int64) int64 {
+// branchCost returns the cost of a branch to a label beyond one unit.
+func (b *body) branchCost(label int64) int64 {
 	if n := int64(len(b.frames)) - 1 - label; n >= 0 && n < int64(len(b.frames)) {
 		return b.frames[n].moves / movesPerUnit
 	}
 	return 0
 }
 
-// repeats returns the same for the most expensive label of br_table, which is inside the given number of
+// tableBranchCost returns the same for the most expensive label of br_table, which is inside the given number of
 // blocks without frames.
-func (b *body) repeats(t token, within int64) (most int64) {
+func (b *body) tableBranchCost(t token, within int64) (most int64) {
 	for _, label := range b.reader.labels[t.a:int64(t.b)] {
-		most = max(most, b.repeat(int64(label)-within))
+		most = max(most, b.branchCost(int64(label)-within))
 	}
 	return most
 }
@@ -431,7 +430,7 @@ func (b *body) branch(label int64) {
 	case b.frames[n].op == opLoop:
 		b.again(b.frames[n])
 	default:
-		b.even()
+		b.checkBalance()
 		b.reach(&b.frames[n])
 	}
 }
@@ -440,7 +439,7 @@ func (b *body) branch(label int64) {
 // more may have been executed since a test.
 func (b *body) again(loop frame) {
 	if loop.balance != b.balance {
-		b.fail("what is charged for a loop differs between two ways to its header")
+		b.fail("the charge for a loop differs between two paths to its header")
 	}
 	if b.tested > loop.work {
 		again := &b.headers[loop.loop].again
@@ -448,8 +447,8 @@ func (b *body) again(loop frame) {
 	}
 }
 
-// back follows a branch to a loop: to the inner one if the counter is below a bound, which must not be
-// higher than what is known of the counter behind the header.
+// back follows a branch to a loop: to the inner one if the counter is below a bound, which must not be higher than the
+// known bound of the counter after the header.
 func (b *body) back(inner, outer, bound int64) {
 	n := int64(len(b.frames)) - 1 - outer
 	if inner != outer-1 || n < 0 || n+1 >= int64(len(b.frames)) || b.frames[n].op != opLoop || b.frames[n].inner ||
@@ -483,7 +482,7 @@ func (b *body) entrance() bool {
 		rest[2].op != opEnd || rest[3].op != opBr {
 		return false
 	}
-	cost := b.repeats(rest[1], 1)
+	cost := b.tableBranchCost(rest[1], 1)
 	if b.balance != cost {
 		return false
 	}
@@ -509,20 +508,20 @@ func (b *body) call(t token) {
 	switch {
 	case operations[name].op != "": // replaces the instruction
 		b.spend(1 + b.reloads)
-		b.does(charged)
+		b.addWork(charged)
 	case name == "grow" && (follows == opMemoryGrow || follows == opTableGrow): // the function charges for it
 		b.next++
-		b.does(charged)
+		b.addWork(charged)
 	case name != "" && name != "read" || t.op == opCall && (t.a == int64(b.module.refill) || b.module.isFork(int(t.a))):
 		b.fail("a function that was added is called out of place")
 	default:
 		b.spend(1 + b.reloads + int64(b.module.calledType(t).values/movesPerUnit))
 		callee := b.module.called(t)
 		if callee != callee.meet(leaf) {
-			b.even()
-			b.asks()
+			b.checkBalance()
+			b.recordTest()
 		}
-		b.does(callee)
+		b.addWork(callee)
 	}
 }
 

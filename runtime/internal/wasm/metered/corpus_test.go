@@ -24,7 +24,7 @@ import (
 
 var allPasses = wasm.Passes{Meter: true, Depth: true, Globals: true, Data: true, Fork: true}
 
-// rewritten is what the passes make of a module; false where they refuse it.
+// rewritten returns the module that the passes produce, or false if they refuse it.
 func rewritten(source []byte) ([]byte, bool) { return rewrittenBy(source, allPasses) }
 
 func rewrittenBy(source []byte, passes wasm.Passes) ([]byte, bool) {
@@ -134,7 +134,7 @@ var known = map[string][]byte{
 
 const unreached = "a loop that is never reached"
 
-// TestPassesAreProved: what the passes make of modules is proved, of each of them.
+// TestPassesAreProved: the verifier accepts the output of the passes for each module.
 func TestPassesAreProved(t *testing.T) {
 	proved := 0
 	for name, source := range corpus(t) {
@@ -208,7 +208,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// BenchmarkVerify is what proving a module of a compiler's adds to compiling it.
+// BenchmarkVerify measures the time that verification adds to the compilation of a compiler's module.
 func BenchmarkVerify(b *testing.B) {
 	source, err := guests.Kernels(b.Context(), guests.Go, b.TempDir())
 	require.NoError(b, err)

@@ -52,16 +52,15 @@ func (b *body) wrapped() bool {
 func (b *body) test() {
 	if _, ok := b.take(tested); ok {
 		b.work.test()
-		b.asks()
+		b.recordTest()
 		b.keep()
 	}
 }
 
-// asks records that the function tests, or calls one that may, also if it never returns.
-func (b *body) asks() { b.found.last = max(b.found.last, 0) }
+// recordTest records that the function tests, or calls one that may, also if it never returns.
+func (b *body) recordTest() { b.found.last = max(b.found.last, 0) }
 
-// keep forbids refunding what the meter was charged so far: it was tested, or other code reads the
-// meter.
+// keep forbids refunding earlier charges to the meter: it was tested, or other code reads it.
 func (b *body) keep() {
 	if b.counter == none {
 		b.own = 0

@@ -27,9 +27,9 @@ type fault struct {
 // edit is an [overlay.Edit], without names, as there are many.
 type edit struct{ File, Old, New string }
 
-// together are mistakes that other tests make as well. Hole is how loops once got away: what
-// stands in front of a loop was charged again on each way back, the handing over for a call
-// among it, and nothing was tested there. Unverified leaves the verifier out.
+// together are mistakes that other tests make as well. Hole is the mistake by which loops once escaped: the code before
+// a loop was charged again on each way back, including the handing over for a call, and nothing was tested there.
+// Unverified leaves the verifier out.
 type together struct{ Hole, Unverified []edit }
 
 func readTogether(t *testing.T) (f together) {
@@ -85,7 +85,7 @@ var faults = []fault{
 	{"values that move where a block ends are free", []edit{{"pass_fuel.go", "	if top.opcode == opBlock {\n		p.move(top.moves + joinValues)\n	}\n", ""}}},
 	{"loops begin for free", []edit{{"pass_fuel.go", "	p.move(values + loopValues)\n", ""}}},
 	{"branches move values for free", []edit{{"pass_fuel.go", ".moves / movesPerUnit", ".moves / (movesPerUnit << 20)"}}},
-	{"calls move values for free", []edit{{"pass_fuel.go", "p.cost(1 + p.passes(in)/movesPerUnit + p.reloads(b))", "p.cost(1 + p.reloads(b))"}}},
+	{"calls move values for free", []edit{{"pass_fuel.go", "p.cost(1 + p.callMoves(in)/movesPerUnit + p.reloadCost(b))", "p.cost(1 + p.reloadCost(b))"}}},
 	{"return does not lead to the end", []edit{{"pass_loop.go", "	case opReturn:\n", "	case opGarbageCollected:\n"}}},
 	{"a branch is led ahead, and nothing tells", []edit{{"pass_loop.go", "	for range b.passed {\n		e.do(opNop)\n	}\n", ""}}},
 	{"what a branch is led past is free", []edit{{"pass_fuel.go", "p.cost(1 + b.passed)", "p.cost(1)"}}},
@@ -102,8 +102,8 @@ var faults = []fault{
 	{"what stands behind a call is charged before it", []edit{{"pass_fuel.go", "	}\n	p.split(b, in)\n}\n\nfunc (p *fuelPass) loop", "	}\n	p.shorten(b, in)\n}\n\nfunc (p *fuelPass) loop"}}},
 	{"what was owed before a run is forgotten", []edit{{"pass_fuel.go", "run.before.owes || run.owes}", "run.owes}"}}},
 	{"what is owed on one of two ways is forgotten", []edit{{"pass_fuel.go", "w.owes || o.owes}", "w.owes && o.owes}"}}},
-	{"an end after a call is not seen", []edit{{"pass_fuel.go", "		p.ends(b)\n		p.run = noRun\n", "		p.run = noRun\n"}}},
-	{"a branch to the end after a call is not seen", []edit{{"pass_fuel.go", "		p.ends(b)\n		return\n", "		return\n"}}},
+	{"an end after a call is not seen", []edit{{"pass_fuel.go", "		p.recordEnd(b)\n		p.run = noRun\n", "		p.run = noRun\n"}}},
+	{"a branch to the end after a call is not seen", []edit{{"pass_fuel.go", "		p.recordEnd(b)\n		return\n", "		return\n"}}},
 	{"operations are done at once", []edit{{"pass_bulk.go", "	case takesLength(in.opcode):\n		b.replace", "	case false:\n		b.replace"}}},
 	{"memory.copy goes in the wrong direction", []edit{{"pass_bulk.go", "at(opLocalGet, bulkFrom).do(opI32LeU)", "at(opLocalGet, bulkFrom).do(opI32GtU)"}}},
 	{"pieces of operations are not tested", []edit{{"pass_bulk.go", "	w.meter.charge(&w.encoder, maxWork)\n	w.meter.test(&w.encoder)\n", "	w.meter.charge(&w.encoder, maxWork)\n"}}},
@@ -174,7 +174,7 @@ func overlaid(t *testing.T, edits []edit) string {
 	return path
 }
 
-// testWith runs tests with edits of the product. Its error is what they printed.
+// testWith runs tests with edits of the product. Its error is their output.
 func testWith(t *testing.T, edits []edit, arguments ...string) error {
 	path := overlaid(t, edits)
 	command := exec.CommandContext(t.Context(), "go", append([]string{"test", "-overlay", path, "-count=1", "-vet=off", "-ldflags=-s"}, arguments...)...)

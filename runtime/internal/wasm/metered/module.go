@@ -34,14 +34,14 @@ type module struct {
 	shares      bool           // functions of other modules may be called through tables, and those of this one by them
 }
 
-// callee is what is known of a function, or of all functions that a call through a table can lead to.
+// callee holds the bounds of a function, or of all functions that a call through a table can lead to.
 type callee struct {
 	bounds  bounds
 	known   bool   // the bounds are known
-	assumed bounds // what must be shown of them
+	assumed bounds // which they must be shown to keep
 }
 
-// assume records that the bounds must be shown to be within others.
+// assume records that the bounds must be shown to be within b.
 func (c *callee) assume(b bounds) bounds {
 	c.assumed = c.assumed.meet(b)
 	return b
@@ -85,7 +85,7 @@ func (m *module) bounds(index int) bounds {
 	}
 }
 
-// calledType returns the type of what an instruction calls.
+// calledType returns the type of the function that an instruction calls.
 func (m *module) calledType(t token) functionType {
 	typ := int(t.a)
 	if t.op == opCall && typ < m.imports {
@@ -99,7 +99,7 @@ func (m *module) calledType(t token) functionType {
 	return m.types[typ]
 }
 
-// called returns the bounds of what an instruction calls.
+// called returns the bounds of the function that an instruction calls.
 func (m *module) called(t token) bounds {
 	if t.op == opCall {
 		return m.bounds(int(t.a))

@@ -11,16 +11,17 @@ const loopValues = 16
 // joinValues is the number of registers that a compiler may load or exchange where paths join.
 const joinValues = 32
 
-// move spends what it costs to move values where nothing else is executed: where a path reaches a join of paths
-// from the code before it, and at the beginning of a loop. A path can come to many of them one after the other,
-// so their values are added up until the next instruction that costs something, in the order of the code.
+// move spends the cost of moving values where nothing else is executed: where a path reaches a join of paths from the
+// code before it, and at the beginning of a loop. A path can come to many of them one after the other, so their values
+// are added up until the next instruction that costs something, in the order of the code.
 func (b *body) move(values int64) {
 	values += b.moved
 	b.spend(values / movesPerUnit)
 	b.moved = values % movesPerUnit
 }
 
-// weigh finds how many values are moved by what begins a block, in token.b, and the cost beyond one unit of calls.
+// weigh finds the number of values that each block moves, in token.b of its first instruction, and the cost of calls
+// beyond one unit.
 func (b *body) weigh(locals int) {
 	sets, globals := 0, 0
 	for _, t := range b.tokens {
@@ -74,7 +75,7 @@ func (m *module) isCounter(index int64) bool {
 	return index == int64(m.meter) || index == int64(m.depth)
 }
 
-// ownGlobals returns how many globals the original module has.
+// ownGlobals returns the number of globals of the original module.
 func (m *module) ownGlobals() int {
 	if m.depth != none {
 		return m.globals + len(m.referring) - 2
@@ -82,7 +83,7 @@ func (m *module) ownGlobals() int {
 	return m.globals + len(m.referring) - 1
 }
 
-// values returns how many parameters and results a block of a type has (§5.4.1).
+// values returns the number of parameters and results of a block of a type (§5.4.1).
 func (m *module) values(block int64) int {
 	switch {
 	case block == noType:

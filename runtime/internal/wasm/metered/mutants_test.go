@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// This file draws modules of random code, and makes mutants of what metering makes of them.
+// This file draws modules of random code, and makes mutants of their metered forms.
 
 // writer writes the code of one function. Function 0 of a module is imported; those from 1 on may be in
 // the table, and the first of them is exported.
@@ -151,7 +151,7 @@ func mutate(r *rand.Rand, source []byte) []byte {
 		}
 		bodies = append(binary.AppendUvarint(bodies, uint64(len(body))), body...)
 	}
-	// replace the code section, which is followed by nothing or by what is kept
+	// replace the code section; the sections after it, if any, are kept
 	rd := reader{source: source, at: 8}
 	var out []byte
 	out = append(out, source[:8]...)

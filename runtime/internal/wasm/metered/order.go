@@ -2,10 +2,9 @@ package metered
 
 import "slices"
 
-// order returns the functions, by their number among those that the module defines, and behind them the
-// types, in an order in which most come after what they call. The proof does not depend on it: what
-// is not known yet where it is called is assumed and checked later. But of a function that is assumed
-// to be like others, more tests are required.
+// order returns the functions, by their number among those that the module defines, and the types, which are numbered
+// after them, in an order in which most come after their callees. The proof does not depend on the order: bounds that
+// are not known yet at a call are assumed and checked later. But a function with assumed bounds needs more tests.
 func (m *module) order() []int {
 	s := &search{module: m, seen: make([]bool, len(m.functions)+len(m.types)), first: make([]int, 1, len(m.functions)+1)}
 	m.collect()
@@ -45,7 +44,7 @@ func (m *module) collect() {
 	}
 }
 
-// callees appends what a function calls.
+// callees appends the callees of a function.
 func (m *module) callees(f *function, to []int) []int {
 	if m.added[f.index] != "" {
 		return to
@@ -67,7 +66,7 @@ func (m *module) callees(f *function, to []int) []int {
 	return to
 }
 
-// search is a depth-first search of what calls what, which lists everything after what it calls.
+// search is a depth-first search of the call graph, which lists each node after its callees.
 type search struct {
 	module  *module
 	callees []int
@@ -77,10 +76,10 @@ type search struct {
 	path    []step
 }
 
-// step is a node on the path, and how many of its callees have been visited.
+// step is a node on the path, and the number of its callees that have been visited.
 type step struct{ node, next int }
 
-// leads returns what a node leads to.
+// leads returns the nodes that a node leads to.
 func (s *search) leads(node int) []int {
 	if node < len(s.module.functions) {
 		return s.callees[s.first[node]:s.first[node+1]]

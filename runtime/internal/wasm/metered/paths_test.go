@@ -22,7 +22,7 @@ type walker struct {
 	*rand.Rand
 	m        *module
 	code     map[int]*walked // by function index
-	seen     int64           // what the meter had been charged at the last test
+	seen     int64           // the charges to the meter at the last test
 	charged  int64           // to the meter
 	executed int64
 	worst    int64 // executed, and not seen
@@ -58,7 +58,7 @@ func (w *walker) does(units int64) {
 }
 
 // pays charges the meter. Nothing is to be charged long before it is executed: tests would not ask for the time until
-// then. What recursion did on the way back was charged on the way down, once.
+// then. Earlier passes charged the way back of recursion on the way down.
 func (w *walker) pays(units int64) {
 	w.charged += units
 	if u := w.charged - w.executed; u > w.ahead {
@@ -123,7 +123,7 @@ func (w *walker) run(index, limit int) bool {
 	enter(index)
 	bias := w.IntN(4)
 	pin := map[*token]int{}
-	draw := func(t *token, n int) int { // sites mostly do what they did before
+	draw := func(t *token, n int) int { // sites mostly repeat their last choice
 		if v, ok := pin[t]; ok && v < n && w.IntN([]int{2, 8, 64, 1024}[bias]) != 0 {
 			return v
 		}
@@ -176,7 +176,7 @@ func (w *walker) run(index, limit int) bool {
 			} else if _, ok := take(descend); ok {
 			} else if _, ok := take(ascend); ok {
 			} else {
-				w.failure = fmt.Sprintf("what is this: token %d at %#x of %d, counter %d: %v", a.at, t.at, len(f.tokens), f.counter, f.tokens)
+				w.failure = fmt.Sprintf("unexpected code: token %d at %#x of %d, counter %d: %v", a.at, t.at, len(f.tokens), f.counter, f.tokens)
 			}
 			continue
 		}

@@ -17,7 +17,7 @@ type bodies struct {
 	*rand.Rand
 	code   []byte
 	blocks []bool // of those that are open: whether a branch takes no values
-	left   int    // how many more statements there may be
+	left   int    // the maximum number of further statements
 }
 
 // The types of the module, by index: of function n of the module and of blocks.
@@ -153,7 +153,7 @@ func bodyOf(code []byte) []byte {
 		section(9, vector([]byte{0, 0x41, 0, 0x0b, 1, 2})), section(10, vector(body(manyLocals, code...), body(1, 0x20, 0, 0x1a), body(1))))
 }
 
-// TestRandomBodiesAreProved: the passes and the verifier agree on what everything costs.
+// TestRandomBodiesAreProved: the passes and the verifier agree on all costs.
 func TestRandomBodiesAreProved(t *testing.T) {
 	for seed := range uint64(1500) {
 		b := &bodies{Rand: rand.New(rand.NewPCG(seed, 7)), blocks: []bool{true}, left: 40}

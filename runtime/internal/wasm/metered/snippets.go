@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// pattern is a sequence of instructions. An operand is a number, or a name. Names stand for values
-// that the context determines, or for values to be found.
+// pattern is a sequence of instructions. An operand is a number, or a name. A name represents a value that the context
+// determines, or one to be found.
 type pattern []token
 
 // Names of instructions in patterns: those of the text format, shortened.
@@ -106,14 +106,14 @@ var operations = map[string]pieces{
 type pieces struct {
 	op       string
 	length   string // of a piece
-	units    string // divides a length by what costs one unit
+	units    string // divides a length by the length that costs one unit
 	moves    bool   // its second parameter is where to read from
 	overlaps bool   // it may have to proceed from the back
 }
 
-// pattern returns the code. What is out of bounds traps before anything is written (§4.4.6, §4.4.7).
-// An operation of length 0 traps just where its range ends, and one whose range ends beyond 32 bits
-// always does. So no other operation is longer than a piece.
+// pattern returns the code. An operation that is out of bounds traps before anything is written (§4.4.6, §4.4.7). An
+// operation of length 0 traps just where its range ends, and one whose range ends beyond 32 bits always does. So no
+// other operation is longer than a piece.
 func (p pieces) pattern() pattern {
 	rest := "gget METER get 2 wide " + p.units + "sub64 gset METER " + test + "get 0 get 1 get 2 " + p.op + " "
 	overflow := func(start string) string {
@@ -199,7 +199,7 @@ func (m *module) identify() {
 	m.added = map[int]string{}
 	const longest = 200 // tokens of the longest template and more
 	var tokens []token
-	var followed []int // what added functions call that are not added themselves
+	var followed []int // callees of added functions that are not added themselves
 	// A test is a call of more, so that must be identified first.
 	for _, names := range [][]string{{"more"},
 		{"take", "grow", "mfill", "mcopy", "minit", "tfill", "tcopy", "tinit", "read", "enter"}} {

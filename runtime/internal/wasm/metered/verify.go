@@ -10,50 +10,49 @@
 // test. All of these are fixed sequences of instructions (snippets.go). No other code may access
 // the two counters or the added functions.
 //
-// # What is proved
+// # Proof
 //
-// A test sees what the meter has been charged. Verify proves that at no time more than maxWork units
-// have been executed that no test has seen, on any path through any number of functions, at any depth
-// of the stack. So a guest is stopped at most maxWork units after its fuel has run out.
+// A test sees the charges to the meter. Verify proves that at no time more than maxWork units have been executed that
+// no test has seen, on any path through any number of functions, at any depth of the stack. So a guest is stopped at
+// most maxWork units after its fuel has run out.
 //
-// Let the balance at a place in a function be what was charged on the path to it, minus the cost of
-// what was executed. Verify follows all paths through each function, and proves that
+// Let the balance at a place in a function be the charges on the path to it, minus the cost of the executed
+// instructions. Verify follows all paths through each function, and proves that
 //
 //  1. the balance is never negative, and it is 0 where paths join and where the function ends. At
 //     the header of a loop it may be positive if it is the same each time. So every path around a
-//     loop is charged exactly what it executes. What was charged before an if for one of its arms is
+//     loop is charged exactly for its instructions. A charge before an if for one of its arms is
 //     refunded in the other arm, unless there was a test or a call in between: no guest is stopped
 //     for something it does not execute.
 //  2. in a function with loops, charges go to the local counter or to the meter. The local counter is
 //     never negative. It is reset only where it is handed over, and has been at every call and where
 //     the function ends. Each branch back to a loop either finds it below a bound, or goes to the head
 //     of the loop, which hands it over and tests unless it is below the bound.
-//  3. what no test has seen is at most maxWork. The file work.go says how that is bounded. A loop may
-//     be repeated any number of times, so whatever is executed on a path around it without a test
-//     must be in the local counter, whose bound then ends the repetition. A call adds the bounds of
-//     its callee: what is executed before its first test, after its last, and on paths without any.
+//  3. the work that no test has seen is at most maxWork. The file work.go says how that is bounded. A
+//     loop may be repeated any number of times, so all work on a path around it without a test must be
+//     in the local counter, whose bound then ends the repetition. A call adds the bounds of its callee:
+//     the work before its first test, after its last, and on paths without any.
 //  4. nothing is charged long before it is executed: the balance is at most maxAhead, and it is 0 at each call of
 //     a function that may test or call others. A test asks the host, and with it the clock, only where the meter is
 //     used up. If code after a call were charged before it, recursion would pay on the way down for the work of the
 //     way back, and no test there would ask.
 //
-// The bounds of a callee are found before those of its callers, except in recursion and for functions
-// of other modules. There, bounds are assumed, and each function that they are assumed of is shown to
-// keep them. In particular, a recursive function tests where it begins, and at most maxRest is
-// executed between its last test and its end, which includes the same of the function that returned to
-// it. Therefore it also tests between the recursive call and its end. By induction over what is
-// executed, no bound is ever exceeded.
+// The bounds of a callee are found before those of its callers, except in recursion and for functions of other modules.
+// There, bounds are assumed, and each function that they are assumed of is shown to keep them. In particular, a
+// recursive function tests where it begins, and at most maxRest is executed between its last test and its end, which
+// includes the same of the function that returned to it. Therefore it also tests between the recursive call and its
+// end. By induction over the execution, no bound is ever exceeded.
 //
 // It follows that no cycle runs for long without a test, since every cycle, of branches or of calls,
 // contains an instruction that costs something. Operations of unbounded length are in functions that
 // Verify knows word for word, which divide them into pieces with a test each.
 //
-// # What is refused besides
+// # Refused select instructions
 //
-// wazero v1.12.0 compiles select of f32, f64 and v128 so that it may return what a register happens to hold, which can
-// be another call's. So a select must name its type, and none of these.
+// wazero v1.12.0 compiles select of f32, f64 and v128 so that it may return a value that another call left in a
+// register. So a select must name its type, and none of these.
 //
-// # What it costs
+// # Costs
 //
 // The costs are those of the original: 1 for each instruction, and 0 for block, loop, else, end and
 // added code. Instructions that move many values cost more: see moves.go. Where the original executes
@@ -106,12 +105,12 @@ func (b *body) verify(m *module, f *function) {
 	}
 }
 
-// exactRounds is how often a body is walked to find what may have been executed at its headers. Each walk can
-// find more at one more header only, so that many loops would take as many walks.
+// exactRounds is the number of walks of a body that look for the exact work at its headers. Each walk may find more
+// work at only one further header, so many loops would take as many walks.
 const exactRounds = 8
 
-// widen assumes the worst header for all of them. A path from one to another executes what it counts, but for what
-// is charged ahead at either. So the next walk finds no more at any, and confirms what was assumed, or
+// widen assumes the worst header for all of them. A path from one to another counts the work that it executes, except
+// for the charges ahead at either. So the next walk finds no more work at any header and confirms the assumption, or
 // there is a loop that does work without counting it.
 func (b *body) widen() {
 	worst := int64(never)
@@ -123,8 +122,8 @@ func (b *body) widen() {
 	}
 }
 
-// assumptions checks what was assumed of functions before their bounds were known, and what other
-// modules assume.
+// assumptions checks the bounds that were assumed of functions before they were known, and those that other modules
+// assume.
 func (m *module) assumptions() error {
 	for _, index := range m.outside {
 		if n := index - m.imports; n >= 0 && n < len(m.functions) {

@@ -12,15 +12,15 @@ const (
 	maxAhead = 1 << 13 // work that a function has been charged for and has not executed
 )
 
-// bounds limit what a function executes, in units, as its callers see it. A test that calls the host
-// and one that does not are the same here.
+// bounds limit the work that a function executes, in units, as its callers see it. A test that calls the host and one
+// that does not are the same here.
 type bounds struct {
 	first   int64 // from its start to its first test, or to where it ends or traps without one
 	through int64 // from its start to its end without a test; never if it tests on every path
 	last    int64 // from its last test to its end; never if it returns without a test, or not at all
 }
 
-// never is the bound of what never happens. Sums of it with other bounds stay far below any other.
+// never is the bound of work that never happens. Sums of it with other bounds stay far below any other.
 const never = math.MinInt64 / 4
 
 // happens returns never for such sums.
@@ -61,18 +61,18 @@ func (b bounds) meet(o bounds) bounds {
 	return bounds{min(b.first, o.first), min(b.through, o.through), min(b.last, o.last)}
 }
 
-// work bounds what may have been executed on the paths to a place without being seen by a test. A
-// test sees what the meter has been charged, which does not include the local counter.
+// work bounds the work that may have been executed on the paths to a place without being seen by a test. A test sees
+// the charges to the meter, which do not include the local counter.
 type work struct {
 	fresh   int64 // on paths without a test: since the function began; never if there are none
-	tested  int64 // on paths with a test: since the last one, minus what is in the local counter
+	tested  int64 // on paths with a test: since the last one, minus the local counter
 	counted int64 // the maximum in the local counter
 }
 
-// peak returns the maximum of what was not seen.
+// peak returns the maximum work that no test has seen.
 func (w *work) peak() int64 { return max(w.fresh, w.tested) + w.counted }
 
-// add adds what an instruction or a callee executes.
+// add adds the work of an instruction or a callee.
 func (w *work) add(by bounds) {
 	w.fresh, w.tested = w.fresh+by.through, max(w.tested+by.through, by.last)
 	w.fresh, w.tested = max(w.fresh, never), max(w.tested, never)
@@ -91,7 +91,7 @@ func (w *work) handOver() { w.tested, w.counted = w.tested+w.counted, 0 }
 // below its bound. Other paths come back to the header with no more than the given work.
 func (w *work) enterLoop(bound, again int64) { w.tested, w.counted = max(w.tested, again, 0), bound }
 
-// join returns what holds where two paths meet.
+// join returns the bounds where two paths meet.
 func (w work) join(o work) work {
 	return work{max(w.fresh, o.fresh), max(w.tested, o.tested), max(w.counted, o.counted)}
 }
