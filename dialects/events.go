@@ -26,7 +26,7 @@ type Event struct {
 // follow. An event without a blank line after it is dropped.
 //
 // After an [*Error] nothing more is yielded: the reader failed, and the error wraps the cause, or an event
-// is larger than 8 MiB. To stop waiting for the stream, close what it is read from. The sequence can be
+// is larger than 8 MiB. To stop waiting for the stream, close the source of r. The sequence can be
 // used once.
 func Events(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {

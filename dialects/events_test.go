@@ -26,7 +26,7 @@ func read(r io.Reader) (events []dialects.Event, err error) {
 	return events, nil
 }
 
-// summary writes events in one line: "name|data;…", with what is empty left empty.
+// summary writes events in one line: "name|data;…". An empty name or empty data stays empty.
 func summary(events []dialects.Event) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -220,7 +220,7 @@ func TestWriteEventWritesOnce(t *testing.T) {
 	assert.True(t, errors.Is(dialects.WriteEvent(&w, event), io.ErrClosedPipe))
 }
 
-// FuzzWriteEvent: what is written is read back as it was, one event for each.
+// FuzzWriteEvent: a written event is read back unchanged, and as one event.
 func FuzzWriteEvent(f *testing.F) {
 	f.Add("delta", []byte("{\n}"))
 	f.Add("", []byte("\uFEFF: \n\n"))

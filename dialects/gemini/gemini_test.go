@@ -170,7 +170,7 @@ func TestDefinitionsAreOffered(t *testing.T) {
 	assert.Empty(t, found)
 }
 
-// TestWhatIsTakenOfASchema: for each schema of a property what is said of it.
+// TestWhatIsTakenOfASchema checks the findings for schemas of a property.
 func TestWhatIsTakenOfASchema(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"string","title":"A","description":"b"}`:                  "",

@@ -27,7 +27,7 @@ type assembly struct {
 	known   bool // whether there was anything that responses have
 	blocked feedback
 	finish  string
-	message string         // beside finish
+	message string         // finishMessage
 	unread  map[int64]bool // other candidates with calls
 	usage   usage
 }
@@ -102,7 +102,8 @@ func (a *assembly) passOver(r wire.Reader, c *candidate, index int64) {
 	})
 }
 
-// remarks returns what is unusual about the response.
+// remarks returns the response's irregularities: unread candidates with calls, repeated ids, a blocked prompt and
+// an unusual end.
 func (a *assembly) remarks(calls []tool.Call) []string {
 	remarks := append(pieces.Unread("candidate", a.unread), pieces.Repeated(calls)...)
 	if a.blocked.BlockReason != "" {
@@ -114,8 +115,8 @@ func (a *assembly) remarks(calls []tool.Call) []string {
 	return remarks
 }
 
-// passage takes a part that is not a call: text, thoughts, or what the provider's own tools did. A
-// signature may be beside any of them, or alone.
+// passage takes a part that is not a call: text, thoughts, or an item of the provider's own tools. Each may have
+// a signature, and a part may have only a signature.
 func (a *assembly) passage(p *part, written json.RawMessage) error {
 	if item, ok := provided(written); ok {
 		if err := a.Item(item); err != nil {
@@ -252,7 +253,7 @@ func position(id string) (int, bool) {
 	return n, made && err == nil && n >= 0
 }
 
-// call takes a functionCall and the signature beside it, and passes the call on once it is complete.
+// call takes a functionCall and its part's signature, and passes the call on once it is complete.
 func (a *assembly) call(r wire.Reader, f *functionCall, signature string) error {
 	c := a.continued(f)
 	if c == nil {

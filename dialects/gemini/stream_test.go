@@ -33,7 +33,7 @@ func TestArgumentsInPiecesArePutTogether(t *testing.T) {
 	assert.Equal(t, dialecttest.Called(pieces), stream.Response().ToolCalls)
 }
 
-// TestSignaturesGoBackWithTheirCalls: beside the first piece of a call, any later one, or its end.
+// TestSignaturesGoBackWithTheirCalls: the signature comes with a call's first piece, a later one, or its end.
 func TestSignaturesGoBackWithTheirCalls(t *testing.T) {
 	signed := dialecttest.Call("gemini-call-0", "f", `{"a":1}`)
 	signed.Signature = "c2ln/w=="

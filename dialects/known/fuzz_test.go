@@ -61,7 +61,7 @@ func fixtures(f *testing.F, pattern string) {
 	}
 }
 
-// FuzzResponse: no document makes a dialect panic, and what it reads can be passed on.
+// FuzzResponse: no document makes a dialect panic, and the response that it reads can be passed on.
 func FuzzResponse(f *testing.F) {
 	for _, pattern := range []string{"weather.json", "parallel.json", "batch.json"} {
 		fixtures(f, pattern)

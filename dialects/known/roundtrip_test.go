@@ -125,7 +125,8 @@ func (d dice) any() tool.Result {
 	return result
 }
 
-// answered returns what is read of the results that a dialect writes.
+// answered writes the records' results in a dialect and reads them back. It returns the document and the records
+// with the results that were read.
 func answered(t *testing.T, d dialects.Dialect, records []tool.Record) (string, []tool.Record) {
 	t.Helper()
 	written := noerr.Get(d.Results(records))(t)
@@ -233,7 +234,7 @@ func TestAConversationIsPassedOver(t *testing.T) {
 	}
 }
 
-// FuzzAnswers: no document makes a dialect panic, and what is read can be written and read again.
+// FuzzAnswers: no document makes a dialect panic, and the answers that it reads can be written and read again.
 func FuzzAnswers(f *testing.F) {
 	for _, pattern := range []string{"client_request.json", "results.json", "client_results.json"} {
 		fixtures(f, pattern)

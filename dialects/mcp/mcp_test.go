@@ -40,7 +40,7 @@ func TestDefinitionsBothWays(t *testing.T) {
 	assert.Len(t, again, 2)
 }
 
-// TestHintsAreAnnotations: of what is not annotated the worst is assumed, once anything is.
+// TestHintsAreAnnotations: once a tool has any annotation, clients assume the worst for the missing ones.
 func TestHintsAreAnnotations(t *testing.T) {
 	for _, c := range []struct {
 		hints   tool.Hints
@@ -178,7 +178,7 @@ func TestMessagesOnLines(t *testing.T) {
 	assert.Equal(t, []tool.Answer{{CallID: "1", Result: tool.Result{Success: true, Output: "x"}}, {CallID: `"1"`, Result: tool.Result{Success: true}}}, answers.Outputs)
 }
 
-// TestBrokenMessagesAreRefused has documents that cannot be read, and what is said about them.
+// TestBrokenMessagesAreRefused checks the errors for documents that cannot be read.
 func TestBrokenMessagesAreRefused(t *testing.T) {
 	request := func(rest string) string { return `{"jsonrpc":"2.0","id":1,"method":"tools/call"` + rest + `}` }
 	many := `[` + strings.Repeat(request(`,"params":{"name":"a"}`)+",", limits.Calls) + request(`,"params":{"name":"a"}`) + `]`

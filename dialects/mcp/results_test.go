@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestResultsMatchRequestsByID: one failing does not touch the others, and every answer
+// TestResultsMatchRequestsByID: a failed call does not affect the other calls, and every answer
 // has the id of its request, of the same JSON type.
 func TestResultsMatchRequestsByID(t *testing.T) {
 	response := noerr.Get(mcp.New().Response(dialecttest.Fixture(t, "batch.json")))(t)

@@ -99,7 +99,7 @@ func (o *openCall) whole(cut, last bool) (tool.Call, bool) {
 // finishedCalls are the calls of a response that has ended.
 type finishedCalls struct {
 	calls   []tool.Call // with ids
-	from    []*openCall // what they come from
+	from    []*openCall // the source of each of calls
 	reason  tool.FinishReason
 	remarks []string
 }
@@ -153,7 +153,7 @@ type key struct {
 
 // find returns the slot of the item that an event is about, which may be new.
 //
-// By the documentation the index identifies it. Some servers give all items the same index, others make up
+// By the documentation the index identifies it. Some servers give all items the same index, and some make up
 // an id for every event: if index and id contradict each other, the call_id decides.
 func (s *slots) find(r wire.Reader, k key) (*slot, error) {
 	if known := s.known(k); known != nil {

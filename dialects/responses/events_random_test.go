@@ -18,8 +18,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// batch makes the events of a random batch, as an executor streams them, and knows what they must be mapped
-// to.
+// batch makes the events of a random batch, as an executor streams them, and has the expected content of the mapped
+// events.
 type batch struct {
 	random *rand.Rand
 	all    []tool.Event

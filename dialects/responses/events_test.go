@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// scene is a batch whose events stand in testdata/events_NAME.sse.
+// scene is a batch whose events are in testdata/events_NAME.sse.
 type scene struct {
 	options EventsOptions
 	events  []tool.Event

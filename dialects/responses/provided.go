@@ -63,7 +63,7 @@ func isWaiting(kind string, about *aboutItem) bool {
 	case "computer_call", "apply_patch_call", approvalRequest:
 		return true
 	case "shell_call":
-		return about.Environment.Type == "" || about.Environment.Type == "local" // others are the provider's
+		return about.Environment.Type == "" || about.Environment.Type == "local" // other environments are the provider's
 	case "tool_search_call":
 		return about.Execution == "client"
 	}

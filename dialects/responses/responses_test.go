@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestTranscript: each document of one conversation is read and written as it stands in testdata.
+// TestTranscript: each document of one conversation in testdata is read and written.
 func TestTranscript(t *testing.T) {
 	assert.Equal(t, "responses", New().Name())
 	records := results()

@@ -104,7 +104,7 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 		if err := wire.Matched("id", record.ID); err != nil {
 			return output{}, err
 		}
-		if record.Type == tool.LocalShellCall { // which has text alone
+		if record.Type == tool.LocalShellCall { // whose output is only text
 			text, err := wire.Text(&record.Result)
 			return output{Type: localShellOutput, ID: record.ID, Output: text, Status: "completed"}, err
 		}

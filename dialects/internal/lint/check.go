@@ -20,7 +20,7 @@ const (
 // Check reports what the rules refuse or weaken in the schema of a tool's parameters, in one pass. It
 // returns the schema with the changes that the rules require, or unchanged. The findings have no Tool.
 //
-// An absent schema (empty, null) stands for no parameters: {"type":"object","properties":{}}. Check fails
+// An absent schema (empty, null) means no parameters: {"type":"object","properties":{}}. Check fails
 // with a [*dialects.Error], without a Dialect, for a schema that is not a JSON object or exceeds the bounds.
 func Check(schema json.RawMessage, rules Rules) (json.RawMessage, []dialects.Finding, error) {
 	fail := func(message string, cause error) (json.RawMessage, []dialects.Finding, error) {

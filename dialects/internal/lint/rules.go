@@ -38,18 +38,18 @@ type Rules struct {
 
 // Keyword is a rule, usually for one keyword. The zero value accepts it.
 type Keyword struct {
-	// Severity is empty for what is accepted.
+	// Severity is empty for accepted keywords.
 	Severity dialects.Severity
 	// Message says what the provider does: "the request is refused", "the keyword is ignored".
 	Message string
-	// Fix says what to write instead, or what is done.
+	// Fix says what to write instead, or how the schema is adapted.
 	Fix string
 	// Taken says for which schemas the keyword is accepted all the same; nil for none.
 	Taken func(schema *Value, keyword string) bool
 	// Inside says that the schemas in the keyword's value are checked all the same.
 	Inside bool
 	// Dropped says that the keyword is removed. It is for strict schemas and for keywords that only
-	// narrow what is allowed, since arguments are checked against the tool's own schema.
+	// narrow the allowed values, since arguments are checked against the tool's own schema.
 	Dropped bool
 }
 
@@ -81,7 +81,7 @@ func (k Keyword) Drop() Keyword {
 	return k
 }
 
-// Limits bounds a schema. Zero means that there is no bound.
+// Limits bounds a schema. Zero means unlimited.
 type Limits struct {
 	Depth      int // of objects within objects, where 1 is the outermost
 	Properties int // of all objects together
@@ -147,8 +147,8 @@ const PointersOnly = "refer with $ref to a JSON pointer from the top, as #/$defs
 // NameRule is the rule for names. The zero value accepts every name.
 type NameRule struct {
 	Most  int    // bytes; zero for no bound
-	Extra string // what is allowed beside ASCII letters and digits, such as "_-"; empty for everything
-	First string // what is allowed as the first byte beside ASCII letters; empty for everything that is allowed
+	Extra string // characters allowed in addition to ASCII letters and digits, such as "_-"; empty allows all
+	First string // first bytes allowed in addition to ASCII letters; empty allows every allowed byte
 	// Severity of other names; empty for Refused.
 	Severity dialects.Severity
 	// Message says what the provider does with other names; empty for "the request is refused".
@@ -169,7 +169,7 @@ func (r NameRule) name(name string) []dialects.Finding {
 	}}
 }
 
-// verdict returns the rule that a name breaks, given what is wrong with it.
+// verdict returns the rule that a name with the given fault breaks.
 func (r NameRule) verdict(fault string) Keyword {
 	return Keyword{
 		Severity: cmp.Or(r.Severity, dialects.Refused),
@@ -178,7 +178,7 @@ func (r NameRule) verdict(fault string) Keyword {
 	}
 }
 
-// fault returns what is wrong with a name, as the end of a sentence, or "".
+// fault returns the fault of a name as the end of a sentence, or "" if it has none.
 func (r NameRule) fault(name string) string {
 	if name == "" && (r.Most > 0 || r.Extra != "") {
 		return "is empty"

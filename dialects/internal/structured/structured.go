@@ -21,7 +21,7 @@ import (
 const oneSchema = "write one schema for all items, with anyOf if they differ, and minItems and maxItems; or an " +
 	"object with a property for each"
 
-// looseRules are the rules without strict mode, where a schema only tells the model what is wanted. They
+// looseRules are the rules without strict mode, where a schema is only a description for the model. They
 // refuse schemas that are malformed to the API.
 func looseRules() lint.Rules {
 	const topLevel = "parameters may not have this keyword at the outermost level"
@@ -57,7 +57,7 @@ func strictRules() lint.Rules {
 		"the format is left out; say it in the description").
 		Only(lint.OneOf(formats...)).Drop()
 	rules.Keywords["$ref"] = strictly("a $ref must refer to the same schema and stand alone",
-		"wrap it to combine it with other keywords: anyOf: [{$ref: …}]").Only(alone)
+		"wrap it to combine it with other keywords: anyOf: [{$ref: …}]").Only(isPlainRef)
 	rules.Keywords["$id"] = strictly(lint.NestedID, lint.PointersOnly)
 	rules.Keywords["$dynamicRef"] = strictly(notPermitted, lint.PointersOnly)
 	rules.Keywords["$recursiveRef"] = rules.Keywords["$dynamicRef"]
@@ -114,8 +114,8 @@ func hasType(schema *lint.Value) bool {
 	})
 }
 
-// alone returns whether a $ref refers to the same document and is the only keyword.
-func alone(schema *lint.Value, keyword string) bool {
+// isPlainRef reports whether a $ref refers to the same document and is the only keyword.
+func isPlainRef(schema *lint.Value, keyword string) bool {
 	return lint.Internal(schema, keyword) && len(schema.Members()) == 1
 }
 
@@ -138,7 +138,7 @@ type Format struct {
 }
 
 // Offer writes the JSON array of what write returns for each tool, and returns it with the findings. Tools
-// of the given types are offered as such, all others as functions.
+// of the given types are offered as such, and all other tools as functions.
 func Offer[T any](
 	reader wire.Reader, definitions []tool.Definition, strict bool, write func(t Tool) T, types ...string,
 ) (json.RawMessage, []dialects.Finding, error) {
@@ -193,7 +193,7 @@ func (t *Tool) custom(written json.RawMessage) ([]dialects.Finding, error) {
 	}}, nil
 }
 
-// localShell reports what is lost when a tool is offered as the local shell, which has no members.
+// localShell reports the loss of the description when a tool is offered as the local shell, which has no members.
 func localShell(d *tool.Definition) []dialects.Finding {
 	if d.Description == "" {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 )
 
-// Reader decodes one part of a document, and reports what is wrong with it and where.
+// Reader decodes one part of a document, and reports faults with their paths.
 type Reader struct {
 	Op, Dialect string // as in [dialects.Error]
 	// Path is the path of the part; empty for the whole document. The methods take paths below it, where
@@ -48,7 +48,7 @@ func (r Reader) fail(path, message string, cause error) error {
 }
 
 // Into decodes the part that path names, as [decode.Unmarshal] does. A missing part, of which data is
-// empty, leaves the value as it is.
+// empty, leaves the value unchanged.
 func (r Reader) Into(path string, data []byte, value any) error {
 	if len(data) == 0 {
 		return nil

@@ -14,9 +14,9 @@ type Assembly interface {
 	Common() *Output
 	// Take takes an event with data.
 	Take(name string, data []byte) error
-	// Finish completes what is still open. It fails where the stream broke off.
+	// Finish completes the parts that are still open. It fails if the stream broke off.
 	Finish() error
-	// Response returns what has been assembled so far.
+	// Response returns the part of the response that was assembled so far.
 	Response() tool.ChatResponse
 }
 
