@@ -83,7 +83,7 @@ func (t *tools) graph(a arguments) (call.Result, error) {
 	return call.Result{Output: g.found.text(a.Query), Data: g.found}, nil
 }
 
-// each calls visit with all triples. What is wrong with a file is told once.
+// each calls visit with all triples. It reports problems of files only if first is set, so that each is reported once.
 func (g *graph) each(first bool, visit func(file string, t triples.Triple) error) {
 	for _, d := range g.files {
 		err := g.eachOf(d, first, visit)

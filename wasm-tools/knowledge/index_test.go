@@ -41,8 +41,8 @@ func restore(t testing.TB, tools *tools, files map[string][]byte) {
 	}
 }
 
-// TestAttackDamagedIndex: whatever is wrong with a file of the index, a search finds what it finds without one, and
-// knowledge_index makes it good. As it is, it is used.
+// TestAttackDamagedIndex: with any damage to a file of the index, a search has the same results as without an index,
+// and knowledge_index repairs it. The undamaged index is used.
 func TestAttackDamagedIndex(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	tools := randomProject(t, random)
@@ -72,7 +72,7 @@ func TestAttackDamagedIndex(t *testing.T) {
 			data, text := ask[searchData](t, tools, "search", a)
 			require.Equal(t, want, ranked(data), "%s %d", name, i)
 			require.Equal(t, data.Index.State == indexDamaged, strings.Contains(text, "the index is damaged and was not used"))
-			states[data.Index.State]++ // it is used if what is wrong is of words that no query has
+			states[data.Index.State]++ // it is used if the damage concerns words that no query has
 			if filepath.Base(name) == index.Name {
 				require.Equal(t, indexDamaged, data.Index.State)
 			}
@@ -97,8 +97,7 @@ func TestAttackDamagedIndex(t *testing.T) {
 	assert.Equal(t, indexUsed, data.Index.State, "as it was")
 }
 
-// TestAttackFalseIndex: an index with good checksums that says what is not so of the chunks in a result is not
-// believed.
+// TestAttackFalseIndex: an index with good checksums but false entries about the chunks in a result is not believed.
 func TestAttackFalseIndex(t *testing.T) {
 	for name, forge := range map[string]func(t *testing.T, tools *tools){
 		"a document that changes without another size or time": func(t *testing.T, tools *tools) {

@@ -121,7 +121,7 @@ type described struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-// maxHeadings is how many headings of a document are listed.
+// maxHeadings is the maximum number of headings listed of a document.
 const maxHeadings = 50
 
 func (t *tools) info(a arguments) (call.Result, error) {

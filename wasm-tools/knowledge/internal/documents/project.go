@@ -38,7 +38,7 @@ type Problem struct {
 // MaxDocuments bounds how many documents a call looks at.
 const MaxDocuments = 100_000
 
-// ErrUnknown means that there is no such document or knowledge base.
+// ErrUnknown means that the project has no document or knowledge base of the name.
 var ErrUnknown = errors.New("there is none of that name in the project")
 
 // Kind is what a document is, which decides about its chunks.

@@ -46,7 +46,7 @@ type Ranking struct {
 	counts     []uint16 // of the terms in one chunk
 }
 
-// Hit is how often a chunk has a term.
+// hit counts a term in a chunk.
 type hit struct{ term, count uint16 }
 
 type candidate struct {

@@ -26,7 +26,7 @@ type Term struct {
 	// IRI identifies a thing of RDF, and is empty for other things. That of a blank node starts with "_:" and is only
 	// unique in its file.
 	IRI string
-	// IsValue means that the term is no thing, but a value such as a number or a text.
+	// IsValue means that the term is not a thing, but a value such as a number or a text.
 	IsValue bool
 }
 
@@ -187,7 +187,7 @@ func (p *parser) term() (t Term) {
 	return t
 }
 
-// until returns what is between a first character and the last one, without escapes.
+// until returns the text between the first character and the last one, with escapes decoded.
 func (p *parser) until(last byte) string {
 	for i := 1; i < len(p.rest); i++ {
 		switch p.rest[i] {
