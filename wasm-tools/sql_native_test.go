@@ -195,8 +195,8 @@ func replaceEach(text []byte) string {
 	return out.String()
 }
 
-// TestNativeModuleIsWhatItsSourcesAre: with the compiler that build.sh names, the committed module is what is built
-// from the sources to the byte. What another compiler makes does the same.
+// TestNativeModuleIsWhatItsSourcesAre: with the compiler that build.sh names, the sources build to exactly the bytes of
+// the committed module. The module of another compiler behaves the same.
 func TestNativeModuleIsWhatItsSourcesAre(t *testing.T) {
 	committed, err := os.ReadFile(filepath.Join("sql", "guest", "sql.wasm"))
 	require.NoError(t, err)

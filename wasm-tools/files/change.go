@@ -25,7 +25,7 @@ func begin(name string, flags int) (_ *change, err error) {
 			c.undo()
 		}
 	}()
-	if dir := path.Dir(name); strings.HasPrefix(dir, project+"/") { // what is denied elsewhere is the file
+	if dir := path.Dir(name); strings.HasPrefix(dir, project+"/") { // elsewhere, the denial must be about the file
 		if c.made, err = makeDirectories(dir); err != nil {
 			return nil, err
 		}

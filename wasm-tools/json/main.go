@@ -24,17 +24,17 @@ type arguments struct {
 	Indent     *float64 `json:"indent"` // a whole number, which may be written as 2.0
 }
 
-// operation is what an operation does, with the part of the document that path names, and the other arguments that it
+// operation implements an operation, with the part of the document that path names, and the other arguments that it
 // takes.
 type operation struct {
 	run func(part *document.Node, other *document.Node, a arguments) (outcome, error)
 	// takes is patch or target, if it needs that. A query needs path, which names no part then.
 	takes string
-	// indent is what it is by default.
+	// indent is the default of the argument indent.
 	indent int
 }
 
-// outcome is what an operation found.
+// outcome is the result of an operation.
 type outcome struct {
 	value *document.Node
 	data  map[string]any // besides the value
@@ -56,7 +56,7 @@ var operations = map[string]operation{
 }
 
 func main() {
-	// The collector frees memory in time to stay below the manifest's limit, rather than at twice what is in use.
+	// The collector frees memory in time to stay below the manifest's limit, rather than at twice the live memory.
 	debug.SetMemoryLimit(96 << 20)
 	call.Main(process)
 }
@@ -170,7 +170,7 @@ func (o operation) result(done outcome, a arguments) (call.Result, error) {
 	return call.Result{Success: true, Output: output, Data: data}, nil
 }
 
-// validate says whether a text is JSON, which is no failure if it is not.
+// validate says whether a text is JSON. Text that is not JSON is not a failure of the call.
 func validate(a arguments) (call.Result, error) {
 	if a.Path != nil || a.Patch != nil || a.Target != nil || a.Indent != nil {
 		return call.Result{}, errors.New("the operation validate takes json_string alone")

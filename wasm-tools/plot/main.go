@@ -21,7 +21,7 @@ import (
 
 func main() { call.Main(screen{caisson.EmitProgress, caisson.EmitImage}.plot) }
 
-// screen streams what the tool does. Errors are ignored, because nobody may be watching.
+// screen streams progress and partial images. Errors are ignored, because the call may have no subscriber.
 type screen struct {
 	progress func(fraction float64, text string) error
 	image    func(mimeType string, image []byte, partial bool) error

@@ -16,8 +16,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
-// clean removes characters that nobody sees, makes line feeds of line breaks, and composes accents with their letters
-// (NFC).
+// clean removes invisible characters, makes line feeds of line breaks, and composes accents with their letters (NFC).
 func clean(text string) string { return norm.NFC.String(plain.Lines(text)) }
 
 // latin spells letters that have no accents to remove.

@@ -78,7 +78,7 @@ var operations = map[string]operation{
 }
 
 func main() {
-	// The collector frees memory in time to stay below the manifest's limit, rather than at twice what is in use.
+	// The collector frees memory in time to stay below the manifest's limit, rather than at twice the live memory.
 	debug.SetMemoryLimit(96 << 20)
 	call.Main(process)
 }
@@ -162,7 +162,7 @@ func (a arguments) page(total int, size func(int) int) (start, end int, data map
 	return start, end, data
 }
 
-// more returns a line that says where a list goes on, if it does.
+// more returns a line that says where a list continues, or "" at its end.
 func more(data map[string]any) string {
 	if next, ok := data["next_offset"]; ok {
 		return fmt.Sprintf("\n[cut: go on at offset %d of %d]", next, data["count"])

@@ -65,7 +65,7 @@ func TestEvaluateExact(t *testing.T) {
 	}
 }
 
-// TestFloatsAreRight: what is not exact is off by one of its last digit at most. The expected digits
+// TestFloatsAreRight: inexact results are off by at most one in their last digit. The expected digits
 // were computed with mpmath 1.3.0 at 70 digits.
 func TestFloatsAreRight(t *testing.T) {
 	for text, want := range map[string]string{

@@ -18,7 +18,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
-// Charset is how text is stored in a file. Get one from [Of].
+// Charset is the encoding of a text file. Get one from [Of].
 type Charset struct {
 	Name  string
 	Mark  string            // the byte-order mark that a new file starts with, and a reader leaves out

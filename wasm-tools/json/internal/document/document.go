@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// MaxDepth is how deep arrays and objects may nest.
+// MaxDepth is the maximum depth to which arrays and objects may nest.
 const MaxDepth = 200
 
 // maxBytes bounds what operations may make of a document, as text without white space.
@@ -27,7 +27,7 @@ var errTooLong = fmt.Errorf("the result would have more than %d bytes", maxBytes
 // Node is a JSON value.
 type Node struct {
 	Kind jsontext.Kind
-	// Text is the text of a value that is no array or object.
+	// Text is the text of a value that is neither array nor object.
 	Text     string
 	Elements []*Node
 	Members  []Member
@@ -254,7 +254,7 @@ func (n *Node) depth() int {
 	return 1 + deepest
 }
 
-// quote returns a string as JSON, with the escapes that JSON requires and no others.
+// quote returns a string as JSON, with only the escapes that JSON requires.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -7,7 +7,7 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// MergePatch returns what a merge patch (RFC 7396) makes of a document, which is changed and must not be used any more:
+// MergePatch applies a merge patch (RFC 7396) to a document, which it changes and callers must not use afterwards:
 // members of the patch replace those of the document, null removes them, and objects are merged.
 func MergePatch(n, patch *Node) *Node {
 	if patch.Kind != jsontext.Object {

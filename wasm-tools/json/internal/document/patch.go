@@ -9,8 +9,8 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// Patch returns what the operations of a JSON Patch (RFC 6902) make of a document, which is changed and must not be
-// used any more. Either all operations succeed or there is an error that names the first one that does not.
+// Patch applies the operations of a JSON Patch (RFC 6902) to a document, which it changes and callers must not use
+// afterwards. Either all operations succeed or the error names the first one that fails.
 func Patch(n, patch *Node) (*Node, error) {
 	if patch.Kind != jsontext.Array {
 		return nil,
