@@ -354,7 +354,7 @@ func TestDecisionsNameOneCall(t *testing.T) {
 	require.ErrorAs(t, err, &told)
 	require.Len(t, told.messages, 2, "each mistake is reported once")
 	assert.Empty(t, told.messages[0].hints)
-	assert.Equal(t, pendingHints(pending), told.messages[1].hints, "and so is what is paused")
+	assert.Equal(t, pendingHints(pending), told.messages[1].hints, "and so are the pending calls")
 }
 
 // TestNothingRunsWhoseResultCannotBeWritten: a provider that matches results by id rejects calls without
@@ -364,7 +364,7 @@ func TestNothingRunsWhoseResultCannotBeWritten(t *testing.T) {
 	require.NoError(t, answerable(anthropic.New(), []tool.Call{{ID: "a", Function: tool.Function{Name: "probe", Arguments: "{"}}}))
 }
 
-// TestLongResponsesAreRefused: what is too long for a response would be read as plain calls, and answered in
+// TestLongResponsesAreRefused: otherwise a response that is too long would be read as plain calls, and answered in
 // another form.
 func TestLongResponsesAreRefused(t *testing.T) {
 	document := []byte(`{"choices":[{"index":0,"message":{"tool_calls":[{"id":"a","function":{"name":"probe","arguments":"{}"}}]}}]}` + strings.Repeat(" ", dialects.MaxDocument))

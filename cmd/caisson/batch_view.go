@@ -24,7 +24,7 @@ const (
 	streamResponses = "responses"
 )
 
-// streamForm stands for no form in the usage of --stream and as its value.
+// streamForm is the placeholder in the usage of --stream, and the flag's value if no form is given.
 const streamForm = "FORM"
 
 // outcomeEvent is the name and the type of the server-sent event that ends a stream. It is not part
@@ -286,8 +286,8 @@ func (h *host) hostFailures(ended executor.Report) *failure {
 		if record.Result.Kind == tool.Internal {
 			add(i, record)
 		}
-		for _, made := range h.witness.failed {
-			if made.Result.Kind == tool.Internal && h.witness.root(made.CallID) == record.CallID {
+		for _, made := range h.observer.failed {
+			if made.Result.Kind == tool.Internal && h.observer.root(made.CallID) == record.CallID {
 				add(i, made)
 			}
 		}

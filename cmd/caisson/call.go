@@ -103,7 +103,7 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 			return err
 		}
 	}
-	h, err := o.open(ctx, opening{runs: true, called: args[:1]})
+	h, err := o.open(ctx, openMode{runs: true, called: args[:1]})
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func arePairs(words []string, tolerant bool) (pairs bool, wrong int) {
 	return found > 0, other
 }
 
-// isBare reports whether a word can be nothing but a VALUE or a KEY alone: no JSON, not even with mistakes, and not
+// isBare reports whether a word can only be a VALUE, or a KEY without one: no JSON, not even with mistakes, and not
 // the name of an input.
 func isBare(word string) bool {
 	return strings.TrimSpace(word) != "" && word != "-" && !strings.HasPrefix(word, "@") &&
@@ -101,8 +101,7 @@ func argumentsOf(ctx context.Context, m *manifests.Manifest, words []string) (st
 	return "{" + strings.Join(members, ",") + "}", nil
 }
 
-// meantBy returns the parameter that a name stands for, and whether the manifest says what the text means
-// under that name.
+// meantBy returns the parameter that a name means, and whether the manifest translates the text under that name.
 func meantBy(m *manifests.Manifest, name, text string) (parameter string, translated bool) {
 	for _, alias := range m.ParameterAliases {
 		if alias.Name == name {

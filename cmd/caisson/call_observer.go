@@ -32,8 +32,8 @@ type callObserver struct {
 	causes map[string]error
 }
 
-// over makes the witness wrap a registry.
-func (w *callObserver) over(tools *registry.Registry) executor.Resolver {
+// wrap makes the observer wrap a registry.
+func (w *callObserver) wrap(tools *registry.Registry) executor.Resolver {
 	w.Registry = tools
 	return w
 }

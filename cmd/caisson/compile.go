@@ -60,7 +60,7 @@ func (o *options) compile(ctx context.Context) (err error) {
 	if folder == "" {
 		return failed(exitUsage, "there is no cache folder to compile into", "name one with --cache-dir DIR")
 	}
-	h, err := o.open(ctx, opening{starts: true, fills: true})
+	h, err := o.open(ctx, openMode{starts: true, fills: true})
 	if err != nil {
 		return err
 	}

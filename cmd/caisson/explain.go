@@ -246,7 +246,7 @@ func (o *options) printPage(entry records.Entry, p pageOptions) error {
 }
 
 // referenceOf returns the reference of a part of a result, as in [tool.Cut]. The reference of the
-// output is the call's id alone.
+// output is only the call's id.
 func referenceOf(id, part string) string {
 	if part == partOutput {
 		return id

@@ -18,7 +18,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// reuseFor is how long an answer of a read-only tool may be reused if its manifest does not say.
+// reuseFor is the time for which an answer of a read-only tool may be reused if its manifest does not set one.
 const reuseFor = 5 * time.Minute
 
 // executorFlags adds the flags for reading, running and truncating calls. every says which calls
@@ -39,7 +39,7 @@ func (o *options) executorFlags(command *cobra.Command, every, uncut string) {
 }
 
 // runFlags adds the flags of commands that run calls. state says what the command stores in the state folder, and the
-// others are as in [options.executorFlags].
+// other parameters are those of [options.executorFlags].
 func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
 	o.toolFlags(command)
 	o.agentFlag(command)

@@ -29,7 +29,7 @@ type host struct {
 	logger       *slog.Logger // nil without --verbose
 	runaways     *runaways
 	session      *executor.Session // nil before [host.start]
-	witness      *callObserver     // nil if no calls are run
+	observer     *callObserver     // nil if no calls are run
 	stateProblem error             // the reason for a missing folder of records
 }
 
@@ -110,7 +110,7 @@ func (h *host) whereTools() string {
 		return "there is no tool in " + strings.Join(h.sources, ", ") + "; " +
 			cmp.Or(h.pluginsHint(), "name a folder that has a tool.yaml or NAME.tool.yaml with --tools DIR")
 	}
-	return terminal.ToRun(h.options.again("caisson list", sourceFlagNames...)) + " to see the tools"
+	return terminal.ToRun(h.options.repeatFlags("caisson list", sourceFlagNames...)) + " to see the tools"
 }
 
 // pluginsHint says how to name a manifest of Extism that is in one of the sources, or "".
@@ -125,7 +125,7 @@ func (h *host) pluginsHint() string {
 
 // inspectCommand returns the command that inspects a tool, with the given flags of this one.
 func (h *host) inspectCommand(name string, flags []string) string {
-	return h.options.again("caisson inspect "+terminal.Quote(name), flags...)
+	return h.options.repeatFlags("caisson inspect "+terminal.Quote(name), flags...)
 }
 
 // readOn says where to find the rest of a truncated result. A reference is the call's id, followed

@@ -220,9 +220,9 @@ func (o *options) compileInterpreter(ctx context.Context, i interpreter.Interpre
 	if err != nil {
 		return err
 	}
-	alone := *o
-	alone.only = manifest
-	h, err := alone.open(ctx, opening{starts: true})
+	single := *o
+	single.only = manifest
+	h, err := single.open(ctx, openMode{starts: true})
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func newMCP(o options) *cobra.Command {
 
 // mcp serves the client that started the command until it has gone.
 func (o *options) mcp(ctx context.Context) (err error) {
-	h, err := o.open(ctx, opening{serves: true})
+	h, err := o.open(ctx, openMode{serves: true})
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (o *options) mcp(ctx context.Context) (err error) {
 	return nil
 }
 
-// toClose is how long a client that does not read its answers may delay the end of the command.
+// toClose is the maximum time by which a client that does not read its answers may delay the end of the command.
 const toClose = time.Second
 
 // closeLines closes the server of a client over lines.

@@ -222,8 +222,8 @@ func TestAttackMCPUnread(t *testing.T) {
 	assert.Less(t, time.Since(began), 12*time.Second)
 }
 
-// TestMCPOutputIsOnlyMessages: whatever a client sends, standard output has messages alone, and messages to people
-// are on standard error.
+// TestMCPOutputIsOnlyMessages: whatever a client sends, standard output has only messages of the protocol, and messages
+// to people are on standard error.
 func TestMCPOutputIsOnlyMessages(t *testing.T) {
 	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator"))(t)
 	for name, line := range map[string]string{

@@ -142,7 +142,7 @@ func messagesOf(err error) []message {
 }
 
 // grantMessage returns the message for a grant that cannot be given. Every tool that the grant is for has the same
-// error, whether or not it requests what is granted.
+// error, whether or not it requests the permission.
 func grantMessage(err error) (message, bool) {
 	failure, ok := errors.AsType[*runtime.Error](err)
 	if !ok || !errors.Is(failure, runtime.ErrGrant) {

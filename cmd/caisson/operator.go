@@ -222,7 +222,7 @@ func (op *operator) contextNote(denial tool.Denial, file string) (view.Remedy, [
 func (op *operator) file() string { return cmp.Or(op.options.config, check.PolicyName) }
 
 // unusedFile returns a hint about a policy here that was not named. It is never used automatically,
-// because a folder with somebody else's tools could contain its own policy.
+// because a folder with third-party tools could contain its own policy.
 func (op *operator) unusedFile() []string {
 	if op.options.config != "" {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/internal/terminal"
 )
 
-// patience is how long an operation takes before it is reported.
+// patience is the time after which an operation is reported as slow.
 const patience = 300 * time.Millisecond
 
 // progress reports slow operations to a person at a terminal, one at a time.

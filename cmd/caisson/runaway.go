@@ -20,7 +20,7 @@ type runaways struct {
 	timer   *lastresort.Timer // ends the process; nil if there is none
 	ending  bool              // the end can no longer be postponed
 	found   []runtime.Runaway
-	cancels []context.CancelFunc // cancels what runs beside them
+	cancels []context.CancelFunc // cancels the command's other work
 }
 
 // newRunaways returns the collector of runaways for the runtime. If the command owns its process,

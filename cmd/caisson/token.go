@@ -40,7 +40,7 @@ func newToken(o options) *cobra.Command {
 		newTokenCreate(o), newTokenList(o), newTokenRevoke(o))
 }
 
-// defaultExpiry is how long a token works unless --expires says otherwise.
+// defaultExpiry is the lifetime of a token unless --expires sets it.
 const defaultExpiry = 90 * 24 * time.Hour
 
 func newTokenCreate(o options) *cobra.Command {
@@ -208,7 +208,7 @@ func (o *options) tokenList() error {
 	text := terminal.Aligned(rows)
 	if len(all) == 0 {
 		text = ""
-		o.hint(`there are no tokens; "` + o.again("caisson token create --name TEXT", "state-dir") + `" creates one`)
+		o.hint(`there are no tokens; "` + o.repeatFlags("caisson token create --name TEXT", "state-dir") + `" creates one`)
 	}
 	if shown := o.show(all, text); shown != nil {
 		return shown

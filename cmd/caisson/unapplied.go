@@ -18,7 +18,7 @@ import (
 const shownUnapplied = 3
 
 // unapplied returns the operator's statements that have no effect on the loaded tools. If only one
-// manifest is inspected, they may apply to others, so it returns none.
+// manifest is inspected, they may apply to other tools, so it returns none.
 func (h *host) unapplied() []caisson.Unapplied {
 	if h.options.only != "" {
 		return nil

@@ -37,7 +37,7 @@ func unknownCommand(parent *cobra.Command, name string) error {
 	return failure
 }
 
-// newGroup returns a command that does nothing but group others, whose names it lists.
+// newGroup returns a command that only groups subcommands, whose names it lists.
 func newGroup(name, short, long, names string, commands ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{
 		Use: name, Short: short, Long: long, Args: cobra.ArbitraryArgs,
@@ -152,8 +152,8 @@ var (
 		"approve-tool", "agent"}, sourceFlagNames...)
 )
 
-// again returns a command line with those flags of the present one that have the given names.
-func (o *options) again(commandLine string, names ...string) string {
+// repeatFlags returns a command line with those flags of the present command that have the given names.
+func (o *options) repeatFlags(commandLine string, names ...string) string {
 	if o.command == nil {
 		return commandLine
 	}
@@ -180,15 +180,15 @@ func flagsOf(command *cobra.Command, args []string, wanted func(name string) boo
 		if !isFlag || flag == nil {
 			continue
 		}
-		alone := flag.NoOptDefVal != ""
-		if !given && !alone && len(rest) > 0 {
+		valueOptional := flag.NoOptDefVal != ""
+		if !given && !valueOptional && len(rest) > 0 {
 			value, rest = rest[0], rest[1:]
 		}
 		switch {
 		case !wanted(name):
-		case alone && given:
+		case valueOptional && given:
 			words = append(words, "--"+name+"="+terminal.Quote(value))
-		case alone:
+		case valueOptional:
 			words = append(words, "--"+name)
 		default:
 			words = append(words, "--"+name, terminal.Quote(value))
