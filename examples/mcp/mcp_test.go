@@ -140,7 +140,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.RoundTripper.RoundTrip(r)
 }
 
-// TestServerOfTheREADME: the server answers assistants that are set up as the README says, and no others.
+// TestServerOfTheREADME: the server answers only assistants that are set up as the README says.
 func TestServerOfTheREADME(t *testing.T) {
 	m := install(t)
 	var token, url string

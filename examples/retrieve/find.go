@@ -140,7 +140,7 @@ func best(all []passage, wanted []string, most int) []passage {
 	return list[:min(most, len(list))]
 }
 
-// text returns the passages for people, to whom it may be shown unchanged.
+// text returns the passages for people. It may be shown to them unchanged.
 func (f found) text() string {
 	var b strings.Builder
 	for _, p := range f.Results {

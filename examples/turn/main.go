@@ -30,7 +30,7 @@ import (
 //go:embed response.json
 var response []byte
 
-// expected is how each call must end. An empty kind is success.
+// expected has the required outcome of each call. An empty kind is success.
 var expected = []tool.Kind{"", "", "", "", "", tool.Denied, tool.Deadline, tool.Memory}
 
 func main() {

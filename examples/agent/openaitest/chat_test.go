@@ -128,7 +128,7 @@ func TestRequestsAreTheirs(t *testing.T) {
 		for decoder.More() {
 			var request map[string]json.RawMessage
 			require.NoError(t, decoder.Decode(&request))
-			delete(request, "tools")  // which are their names alone there
+			delete(request, "tools")  // which are only names there
 			delete(request, "stream") // which the client adds by itself
 			body, err := json.Marshal(request)
 			require.NoError(t, err)
