@@ -37,7 +37,7 @@ func parseAgent(text string) (string, error) {
 	return text, nil
 }
 
-// maxTenant is the most bytes of a tenant's name on the command line.
+// maxTenant is the maximum length of a tenant's name on the command line, in bytes.
 const maxTenant = 256
 
 // parseTenant checks a tenant's name. An empty one is more likely an empty variable of a script than the tenant without

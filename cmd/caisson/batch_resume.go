@@ -234,9 +234,9 @@ func pendingHints(pending []tool.Action) []string {
 	return hints
 }
 
-// decisions returns what --approve and --refuse say about the pending calls. An approval names what
-// was shown by its fingerprint. The batch file cannot provide that, because anyone could have
-// written to it since, wherever it is.
+// decisions returns the decisions of --approve and --refuse about the pending calls. An approval identifies
+// the reviewed action by its fingerprint. The fingerprint cannot come from the batch file, because anyone
+// could have written to it since, wherever it is.
 func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error) {
 	var approvals []tool.Approval
 	var wrong []message

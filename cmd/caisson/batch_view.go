@@ -111,7 +111,7 @@ func (v *batchView) follow(event tool.Event) bool {
 	return v.broken == nil
 }
 
-// outcome is what a program reads to continue a batch.
+// outcome is the JSON from which a program continues a batch.
 type outcome struct {
 	Type   string          `json:"type,omitempty"` // only in server-sent events
 	Status executor.Status `json:"status"`
@@ -123,7 +123,7 @@ type outcome struct {
 	*waiting
 }
 
-// waiting is what a paused batch needs.
+// waiting has the outputs and approvals that a paused batch needs.
 type waiting struct {
 	Required  required      `json:"required_action"`
 	Approvals []tool.Action `json:"approvals"`
@@ -211,7 +211,7 @@ func (v *batchView) results(records []tool.Record) (json.RawMessage, error) {
 	return encoded(view.List(records))
 }
 
-// waiting returns what the pending actions need.
+// waiting returns the outputs and approvals that the pending actions need.
 func (v *batchView) waiting(pending []tool.Action) (*waiting, error) {
 	w := &waiting{Approvals: []tool.Action{},
 		Required: required{Type: "submit_tool_outputs", Outputs: submitted{CallIDs: []string{}}}}

@@ -68,7 +68,7 @@ func wrongWord(m *manifests.Manifest, words []string, wrong int) *failure {
 		"give the arguments as KEY=VALUE words"+example+", or as one JSON object in quotes")
 }
 
-// wordHints says how to write arguments to who wrote a bare word, which is no JSON object.
+// wordHints says how to write arguments if the only one is a bare word instead of a JSON object.
 func wordHints(words []string, record tool.Record) []string {
 	if record.Result.Kind != tool.InvalidArguments || len(words) != 1 || words[0] == "-" ||
 		strings.HasPrefix(words[0], "@") || strings.Contains(words[0], "{") {

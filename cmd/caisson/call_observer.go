@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// callObserver collects what the operator is told about calls beyond their records, as the recorder of
-// calls that have ended and as the registry that they go through. It is safe for concurrent use; its
+// callObserver collects facts about calls that are for the operator and not in their records. It is the recorder of
+// calls that have ended, and wraps the registry that they go through. It is safe for concurrent use; its
 // maps are read only after the batch has ended.
 type callObserver struct {
 	*registry.Registry

@@ -44,7 +44,7 @@ func newCompile(o options) *cobra.Command {
 	return command
 }
 
-// compiled is what compile prints as JSON.
+// compiled is the JSON that compile prints.
 type compiled struct {
 	Folder string         `json:"folder"`
 	Tools  []compiledTool `json:"tools"`
@@ -52,7 +52,7 @@ type compiled struct {
 
 type compiledTool struct {
 	Name    string `json:"name"`
-	Problem string `json:"problem"` // why its module was not compiled; empty if it was
+	Problem string `json:"problem"` // the reason why its module was not compiled; empty if it was
 }
 
 func (o *options) compile(ctx context.Context) (err error) {

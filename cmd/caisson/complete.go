@@ -58,11 +58,11 @@ func newCompletion() *cobra.Command {
 	}
 }
 
-// completion returns the words that a shell offers for the next one. It says nothing else: a person is typing.
+// completion returns the words that a shell offers for the next one. It prints nothing else, since a person is typing.
 type completion = func(command *cobra.Command, args []string, word string) ([]cobra.Completion,
 	cobra.ShellCompDirective)
 
-// opened loads the tools of the flags so far, without a word, and shows them to use.
+// opened loads the tools of the flags so far, without any output, and passes them to use. It returns nil if that fails.
 func (o *options) opened(ctx context.Context, use func(h *host) []cobra.Completion) []cobra.Completion {
 	silent := *o
 	silent.stdout, silent.stderr, silent.quiet, silent.verbose = io.Discard, io.Discard, true, false

@@ -160,8 +160,8 @@ func (h *host) limitHints(record tool.Record) []string {
 	return []string{limit.Raise(entry.Manifest.File, placeIn(entry.Manifest, limit.Key))}
 }
 
-// profileHint says which profile to name if the one that an argument names is what limits the call, or "" if it
-// is not.
+// profileHint names the profiles that allow more, if the profile that an argument names limits the call. Otherwise it
+// returns "".
 func profileHint(value func(runtime.Limits) int64, argument, profile string, t *runtime.Tool) string {
 	profiles := t.ProfileLimits()
 	if profile == "" || !lower(value(profiles[profile]), value(t.Limits())) {

@@ -83,8 +83,8 @@ func (o *options) executorOptions(hint func(tool.Cut) string) (executor.Options,
 	options := executor.Options{
 		Parallel: o.parallel, NoRepair: o.noRepair, TolerantJSON: o.tolerantJSON,
 		Reuse: executor.Reuse{TTL: reuseFor},
-		// All calls are one person's. Nobody needs protection from their number, and none should be
-		// skipped because earlier ones crashed.
+		// All calls are one person's. No other tenant needs protection from their number, and no call
+		// should be skipped because earlier ones crashed.
 		Limits:  executor.Limits{Running: o.parallel, PerTenant: o.parallel, PerTool: o.parallel},
 		Rates:   executor.Rates{All: unlimited, PerTenant: unlimited, PerTool: unlimited},
 		Breaker: executor.Breaker{Off: true},

@@ -59,8 +59,8 @@ func (h *host) withCallees(names []string) []registry.Entry {
 	return all
 }
 
-// problems returns what kept tools from being loaded: of each broken manifest the first problem, with
-// what follows from it.
+// problems returns the problems that kept tools from being loaded: the first of each broken manifest, and its
+// consequences.
 func (h *host) problems() []manifests.Problem {
 	var all []manifests.Problem
 	for _, problem := range h.Problems() {
@@ -69,7 +69,7 @@ func (h *host) problems() []manifests.Problem {
 	return all
 }
 
-// serverLog returns the log of a command that serves: of everything with --verbose, and otherwise from a level on.
+// serverLog returns the log of a command that serves. Without --verbose, it logs only the given level and above.
 func (h *host) serverLog(level slog.Level) *slog.Logger {
 	if h.logger != nil {
 		return h.logger

@@ -21,8 +21,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// message is a line about what went wrong and lines about what to do. They start in lower case and
-// end without a period.
+// message is a line about a problem and lines with hints. They start in lower case and end without a period.
 type message struct {
 	text  string
 	hints []string

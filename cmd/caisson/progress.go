@@ -59,7 +59,7 @@ func (p *progress) during(what string, work func()) {
 // defaultWidth is the width of a table that is not for a terminal, in columns.
 const defaultWidth = 80
 
-// widthOf returns how wide a table may be that is written to w.
+// widthOf returns the maximum width of a table that is written to w, in columns.
 func widthOf(w io.Writer) int {
 	if file, ok := w.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {

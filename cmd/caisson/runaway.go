@@ -36,7 +36,7 @@ func newRunaways(env environment, quiet bool) *runaways {
 	return r
 }
 
-// lastResort returns what ends the process when nothing else in it runs, or nil.
+// lastResort returns the timer that ends the process even if no Go code can run, or nil if there is none.
 func (r *runaways) lastResort() runtime.LastResort {
 	if r.timer == nil {
 		return nil

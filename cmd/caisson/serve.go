@@ -188,7 +188,7 @@ func (o *serveOptions) check() error {
 // hasTokens reports whether there is a token when the server starts.
 func (o *serveOptions) hasTokens() bool { return o.Tokens != nil && !o.Open }
 
-// callers decides who may call, and what their calls get from the command line.
+// callers sets who may call the server, and the tenant, agent and context values of their calls.
 func (o *serveOptions) callers(h *host) error {
 	o.Local = auth.Caller{Tenant: o.tenant, Agent: o.agent, Context: h.operator.context}
 	tokens := o.Tokens
@@ -340,7 +340,7 @@ func (o *serveOptions) serverProblem(err error) error {
 	return failed(exitFailed, text)
 }
 
-// reasonToListen returns why an address cannot be listened on.
+// reasonToListen returns the reason why the server cannot listen on an address.
 func reasonToListen(err error) string {
 	if call, ok := errors.AsType[*os.SyscallError](err); ok {
 		return call.Err.Error()

@@ -162,8 +162,8 @@ func notOpened(ctx context.Context, err error, cacheDir string, mode openMode) e
 	}
 }
 
-// causeOf returns the cause of an error of the runtime, since the operation says nothing to users, and other errors as
-// they are.
+// causeOf returns the cause of an error of the runtime, since the operation says nothing to users. It returns other
+// errors unchanged.
 func causeOf(err error) error {
 	if failure, ok := err.(*runtime.Error); ok {
 		return failure.Err

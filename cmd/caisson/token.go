@@ -127,7 +127,7 @@ func newTokenRevoke(o options) *cobra.Command {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		all, _ := tokens.List() // what cannot be read cannot be completed
+		all, _ := tokens.List() // without readable tokens, it completes nothing
 		for _, t := range all {
 			if t.Revoked.IsZero() {
 				ids = append(ids, cobra.CompletionWithDesc(t.ID, terminal.EscapeLine(t.Name)))

@@ -74,7 +74,7 @@ func (h *host) unsentSecrets(names []string) []string {
 		entries = h.withCallees(names)
 	}
 	var lines []string
-	bound := map[string]bool{} // where secrets are bound that one of the tools requests
+	bound := map[string]bool{} // origins of bindings of secrets that one of the tools requests
 	for _, entry := range entries {
 		m := entry.Manifest
 		if len(m.Permissions.Secrets) == 0 {
