@@ -92,8 +92,8 @@ const (
 	Weakened Severity = "weakened" // the provider ignores the keyword, so it is not enforced
 )
 
-// Answers are what a client submits for calls that are waiting. They have not been checked against what was
-// asked for. A [Dialect] returns no nil lists.
+// Answers are the outputs and approvals that a client submits for waiting calls. They have not been checked
+// against the pending actions. A [Dialect] returns no nil lists.
 type Answers struct {
 	Outputs []tool.Answer
 	// Named are outputs that name their tool but not their call: Gemini has those for calls without an id.

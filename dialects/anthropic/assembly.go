@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// assembly is a message as far as it has come.
+// assembly is a partly received message.
 type assembly struct {
 	wire.Output
 	stop  string
@@ -27,7 +27,7 @@ type assembly struct {
 	done  bool            // nothing more comes
 }
 
-// part is a block as far as it has come.
+// part is a partly received block.
 type part struct {
 	index   int
 	kind    string // the block's type; empty until it is known

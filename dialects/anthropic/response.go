@@ -78,7 +78,7 @@ type usage struct {
 	Output       wire.Count `json:"output_tokens"`
 }
 
-// total counts all input as prompt: the provider counts cached input apart.
+// total counts all input as prompt: the provider counts cached input separately.
 func (u *usage) total() tool.ChatUsage {
 	prompt, completion := wire.Sum(u.Input, u.CacheWritten, u.CacheRead), wire.Sum(u.Output)
 	return tool.ChatUsage{PromptTokens: prompt, CompletionTokens: completion, TotalTokens: wire.Sum(prompt, completion)}

@@ -6,9 +6,9 @@
 //     toolConfig.functionCallingConfig.mode, so Strict changes nothing.
 //   - Responses are GenerateContentResponses, or an array of them, as streamGenerateContent sends without
 //     alt=sse. A stream in either form without a finishReason broke off. If there are several
-//     candidates, the first is read; Remarks names the others that have calls, and has a finishMessage, unusual
-//     reasons to finish, and why a prompt was blocked. Parts other than text and functionCall, such as executableCode
-//     and toolCall, are ProviderItems.
+//     candidates, the first is read; Remarks names the other ones that have calls, and has a finishMessage, unusual
+//     reasons to finish, and the reason why a prompt was blocked. Parts other than text and functionCall, such as
+//     executableCode and toolCall, are ProviderItems.
 //   - Results are parts with a functionResponse each. All results of one turn belong in one content with
 //     the role "user", in the order of the calls. Images are inlineData within it, which models before
 //     Gemini 3 do not accept.

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// assembly is a response as far as it has come.
+// assembly is a partly received response.
 type assembly struct {
 	wire.Output
 	parts   int
@@ -24,7 +24,7 @@ type assembly struct {
 	calls   []*call
 	open    []*call // calls to be continued, and maybe some that have ended
 	byID    map[string]*call
-	known   bool // whether there was anything that responses have
+	known   bool // whether any document had members of a response
 	blocked feedback
 	finish  string
 	message string         // finishMessage
@@ -87,7 +87,7 @@ func (a *assembly) candidate(r wire.Reader, c *candidate) error {
 	})
 }
 
-// passOver takes another candidate. Only whether it has calls is of interest, and anything may be wrong with it.
+// passOver takes another candidate and notes whether it has calls. It ignores the candidate's faults.
 func (a *assembly) passOver(r wire.Reader, c *candidate, index int64) {
 	_ = wire.Each(r, "content.parts", c.Content.Parts, maxParts, func(_ wire.Reader, p *struct {
 		FunctionCall json.RawMessage `json:"functionCall" alias:"function_call"`
@@ -140,7 +140,7 @@ func provided(written json.RawMessage) (tool.ProviderItem, bool) {
 	if json.Unmarshal(written, &members) != nil {
 		return tool.ProviderItem{}, false
 	}
-	// Members that are read, or that only describe others, as metadata do.
+	// Members that are read, or that only describe other members, as metadata do.
 	about := []string{"text", "thought", "thoughtSignature", "functionCall", "mediaResolution", "mediaProcessing"}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		kind := camel(name)
@@ -234,7 +234,7 @@ func (a *assembly) end() error {
 	return nil
 }
 
-// call is a call as far as it has come.
+// call is a partly received call.
 type call struct {
 	call     tool.Call
 	open     bool

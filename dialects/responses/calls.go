@@ -68,7 +68,7 @@ func (o *openCall) replace(r wire.Reader, arguments pieces.Text) error {
 	return r.Bounded("", o.Len())
 }
 
-// Whole returns the call as far as it has come.
+// Whole returns the call, with the arguments that have come so far.
 func (o *openCall) Whole() tool.Call {
 	call := o.Call.Whole()
 	call.Origin = o.origin
@@ -147,7 +147,7 @@ type slots struct {
 type key struct {
 	Index  *wire.Integer `json:"output_index"`
 	ItemID string        `json:"item_id"`
-	kind   string        // the item's type, where function_call stands for all calls
+	kind   string        // the item's type, but function_call for calls of all types
 	callID string
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/json/internal/document"
 )
 
-// arguments are what the tool takes. Those that not every operation takes are nil if they are absent.
+// arguments are the tool's arguments. Those that only some operations take are nil if they are absent.
 type arguments struct {
 	JSONString string   `json:"json_string"`
 	Operation  string   `json:"operation"`
@@ -89,7 +89,7 @@ func process(a arguments) (call.Result, error) {
 	return o.result(done, a)
 }
 
-// other checks which arguments there are and reads the second document, if the operation has one.
+// other checks that the arguments are those of the operation, and reads its second document, if it has one.
 func (o operation) other(a arguments) (*document.Node, error) {
 	for name, text := range map[string]*string{"patch": a.Patch, "target": a.Target} {
 		if name != o.takes && text != nil {
@@ -190,7 +190,7 @@ func validate(a arguments) (call.Result, error) {
 	}, nil
 }
 
-// described says what a value is.
+// described returns the type of a value and, for arrays and objects, the size.
 func described(n *document.Node) string {
 	switch n.Type() {
 	case "array":

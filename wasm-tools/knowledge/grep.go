@@ -192,15 +192,15 @@ func excerpt(text []byte, from, to int) string {
 			start++
 		}
 	}
-	shown := clip(string(text[start:]), maxLine)
+	shown := truncate(string(text[start:]), maxLine)
 	if start > 0 {
 		shown = "…" + shown
 	}
 	return shown
 }
 
-// clip returns the start of a text, without what cannot be seen.
-func clip(text string, limit int) string {
+// truncate returns the start of a text, without invisible characters.
+func truncate(text string, limit int) string {
 	shown := strings.TrimRight(plain.Lines(text), " \t\n")
 	if first := plain.First(shown, limit); len(first) < len(shown) {
 		return first + "…"

@@ -27,7 +27,7 @@ var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "
 // letters lose their accents, and other scripts stay.
 func slug(text string) string {
 	var made strings.Builder
-	isPending, dropsMarks := false, true // marks are dropped but in scripts that spell with them
+	isPending, dropsMarks := false, true // marks are dropped except in scripts that spell with them
 	for _, r := range norm.NFKD.String(latin.Replace(cases.Lower(language.Und).String(text))) {
 		switch {
 		case unicode.Is(unicode.M, r):
@@ -61,7 +61,7 @@ func base64Decode(text string) (string, error) {
 	return decodedText(decoded, err)
 }
 
-// decodedText refuses bytes that are no text.
+// decodedText refuses bytes that are not text.
 func decodedText(decoded []byte, err error) (string, error) {
 	if err != nil {
 		return "", err

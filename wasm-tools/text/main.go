@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 )
 
-// arguments are what the tool takes. What not every operation takes is nil if it is absent. Numbers may be written as
-// 2.0.
+// arguments are the tool's arguments. Those that only some operations take are nil if they are absent. Numbers may be
+// written as 2.0.
 type arguments struct {
 	Text        string   `json:"text"`
 	Operation   string   `json:"operation"`
@@ -28,7 +28,7 @@ type arguments struct {
 	Limit       *float64 `json:"limit"`
 }
 
-// given returns which of the optional arguments there are.
+// given returns whether each optional argument is present.
 func (a arguments) given() map[string]bool {
 	return map[string]bool{
 		"pattern": a.Pattern != nil, "regex": a.Regex != nil, "ignore_case": a.IgnoreCase != nil,
@@ -38,7 +38,7 @@ func (a arguments) given() map[string]bool {
 	}
 }
 
-// operation is what an operation does, and which of the optional arguments it takes.
+// operation implements an operation, with the optional arguments that it needs or takes.
 type operation struct {
 	run          func(a arguments) (call.Result, error)
 	needs, takes []string

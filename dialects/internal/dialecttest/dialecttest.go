@@ -1,4 +1,4 @@
-// Package dialecttest is what the tests of all dialects need: documents under testdata, and streams
+// Package dialecttest has helpers for the tests of all dialects: for documents under testdata, and for streams
 // that are read whole and shown.
 package dialecttest
 

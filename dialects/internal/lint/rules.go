@@ -11,8 +11,8 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 )
 
-// Rules is what one dialect accepts of a JSON Schema. The zero value accepts everything. Check does not
-// change it, so it can be shared.
+// Rules are one dialect's rules for JSON Schemas. The zero value accepts everything. Check does not
+// change them, so they can be shared.
 type Rules struct {
 	// Property is the rule for the names of an object's properties.
 	Property NameRule
@@ -32,7 +32,7 @@ type Rules struct {
 	AllRequired Keyword
 	// NotRecursive requires that no schema refers to itself.
 	NotRecursive Keyword
-	// Limits are the bounds on a schema's size. What exceeds them is Refused.
+	// Limits are the bounds on a schema's size. A schema that exceeds them is Refused.
 	Limits Limits
 }
 
@@ -53,12 +53,12 @@ type Keyword struct {
 	Dropped bool
 }
 
-// Refused returns the rule for what makes the provider refuse the request.
+// Refused returns the rule for a keyword that makes the provider refuse the request.
 func Refused(message, fix string) Keyword {
 	return Keyword{Severity: dialects.Refused, Message: "the request is refused: " + message, Fix: fix}
 }
 
-// Weakened returns the rule for what the provider ignores.
+// Weakened returns the rule for a keyword that the provider ignores.
 func Weakened(message, fix string) Keyword {
 	return Keyword{Severity: dialects.Weakened, Message: message, Fix: fix}
 }
@@ -98,8 +98,8 @@ func Narrowing() []string {
 	}
 }
 
-// Shaping returns the keywords that may say which properties or items there are at all, so that a schema
-// has another meaning without them, and that no strict mode supports.
+// Shaping returns the keywords that may define properties or items, so that a schema has another meaning
+// without them, and that no strict mode supports.
 func Shaping() []string {
 	return []string{"if", "then", "else", "dependentSchemas", "dependencies", "patternProperties", "prefixItems",
 		"additionalItems", "unevaluatedProperties"}
@@ -146,7 +146,7 @@ const PointersOnly = "refer with $ref to a JSON pointer from the top, as #/$defs
 
 // NameRule is the rule for names. The zero value accepts every name.
 type NameRule struct {
-	Most  int    // bytes; zero for no bound
+	Most  int    // bytes; zero means unlimited
 	Extra string // characters allowed in addition to ASCII letters and digits, such as "_-"; empty allows all
 	First string // first bytes allowed in addition to ASCII letters; empty allows every allowed byte
 	// Severity of other names; empty for Refused.

@@ -3,7 +3,7 @@
 //
 // The rules follow the guides "Function calling" and "Structured outputs" (supported schemas) as of 2026
 // and, for what these leave open, requests that the API is known to refuse. Fine-tuned models accept less:
-// no lengths, patterns, formats and bounds. These rules are for the others.
+// no lengths, patterns, formats and bounds. These rules are for all other models.
 package structured
 
 import (
@@ -43,7 +43,7 @@ func looseRules() lint.Rules {
 	}
 }
 
-// strictly returns the rule for what makes strict mode refuse the request.
+// strictly returns the rule for a keyword that makes strict mode refuse the request.
 func strictly(message, fix string) lint.Keyword {
 	return lint.Keyword{Severity: dialects.Refused, Message: "strict mode refuses the request: " + message, Fix: fix}
 }
@@ -119,7 +119,7 @@ func isPlainRef(schema *lint.Value, keyword string) bool {
 	return lint.Internal(schema, keyword) && len(schema.Members()) == 1
 }
 
-// Tool is a tool as it is offered.
+// Tool is a tool in the form in which it is offered.
 type Tool struct {
 	Type        string // as in [tool.Definition], never empty
 	Name        string

@@ -80,11 +80,11 @@ func none() dialects.Answers {
 	return dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}
 }
 
-// Turn forgets what came so far: the model speaks, so it is of an earlier turn.
+// Turn drops the answers so far: a message of the model follows them, so they are of an earlier turn.
 func (a *Answers) Turn() { *a = Answers{found: none()} }
 
 // Called takes a call, or a request for approval, in a format that does not say which calls are of one turn. The
-// answers before it are Earlier ones, and none of them is its own.
+// answers before it are Earlier ones, and none of them answers this call.
 func (a *Answers) Called(id string) {
 	a.earlier, a.decided = append(a.earlier, a.found.Outputs...), append(a.decided, a.found.Approvals...)
 	if a.called == nil {
@@ -116,7 +116,7 @@ func add[T any](r Reader, a *Answers, list *[]T, answer T) error {
 	return nil
 }
 
-// Stored returns the result whose JSON a text is, in the form of records, or false if it is anything else.
+// Stored returns the result that a text encodes as JSON, in the form of records, or false if it is anything else.
 // Contradictions are not results: a success with an error, or an unknown kind.
 func Stored(text []byte) (tool.Result, bool) {
 	text = bytes.TrimSpace(text)

@@ -20,8 +20,8 @@ type Assembly interface {
 	Response() tool.ChatResponse
 }
 
-// Output is what the assemblies of all dialects have in common: how errors are reported, which response
-// it is, the text of the answer, and the pieces that have not been passed on yet.
+// Output is the common part of the assemblies of all dialects: the reader that reports errors, the id and the
+// model of the response, the text of the answer, and the pieces that have not been passed on yet.
 type Output struct {
 	Reader
 	ID, Model string // of the response

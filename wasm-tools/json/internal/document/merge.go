@@ -71,13 +71,13 @@ func MergeDiff(n, target *Node) (*Node, error) {
 		case old != nil && Equal(old, member.Value):
 			continue
 		case member.Value.Kind == jsontext.Null:
-			return nil, fmt.Errorf("the member %s: %w", clip(member.Quoted), errNull)
+			return nil, fmt.Errorf("the member %s: %w", truncate(member.Quoted), errNull)
 		case old == nil:
 			old = NewObject()
 		}
 		change, err := MergeDiff(old, member.Value)
 		if err != nil {
-			return nil, fmt.Errorf("the member %s: %w", clip(member.Quoted), err)
+			return nil, fmt.Errorf("the member %s: %w", truncate(member.Quoted), err)
 		}
 		patch.Members = append(patch.Members, Member{member.Name, member.Quoted, change})
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/json/internal/document"
 )
 
-// condition is what a filter tests. A condition that runs out of steps is false.
+// condition is the test of a filter. A condition that runs out of steps is false.
 type condition interface {
 	holds(e *evaluation, current *document.Node) bool
 }

@@ -131,7 +131,7 @@ func (p *parser) descendants() (segment, error) {
 	return s, err
 }
 
-// dotted reads what follows a dot.
+// dotted reads the selector after a dot.
 func (p *parser) dotted() (segment, error) {
 	if p.eat("*") {
 		return segment{selectors: []selector{wildcard{}}}, nil

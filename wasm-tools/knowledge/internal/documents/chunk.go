@@ -152,16 +152,16 @@ func (s *splitter) end() error {
 // split looks at lines until the text may be too short to decide.
 func (s *splitter) split() error {
 	for s.next < len(s.buffer) && (s.ended || len(s.buffer)-s.start >= needed) {
-		most := s.start + MaxChunk - len(s.header)
-		window := s.buffer[s.next:min(len(s.buffer), most+1)]
+		limit := s.start + MaxChunk - len(s.header)
+		window := s.buffer[s.next:min(len(s.buffer), limit+1)]
 		length := bytes.IndexByte(window, '\n') + 1
 		isWhole := length > 0
-		if !isWhole && s.ended && len(window) == len(s.buffer)-s.next && len(window) <= most-s.next {
+		if !isWhole && s.ended && len(window) == len(s.buffer)-s.next && len(window) <= limit-s.next {
 			length = len(window) // the last line
 			isWhole = true
 		}
-		if !isWhole || s.next+length > most+1 {
-			if err := s.overflow(most); err != nil {
+		if !isWhole || s.next+length > limit+1 {
+			if err := s.overflow(limit); err != nil {
 				return err
 			}
 			continue
@@ -174,7 +174,7 @@ func (s *splitter) split() error {
 }
 
 // overflow ends a chunk that the next line does not fit in.
-func (s *splitter) overflow(most int) error {
+func (s *splitter) overflow(limit int) error {
 	if s.kind == CSV && s.record > s.start {
 		s.next, s.isQuoted, s.isInside = s.record, false, false
 		s.lines = s.recordLine
@@ -183,7 +183,7 @@ func (s *splitter) overflow(most int) error {
 	if s.next-s.start >= little {
 		return s.close(s.next, s.lines)
 	}
-	at := cut(s.buffer[:most], max(s.start+1, most-MaxChunk/4))
+	at := cut(s.buffer[:limit], max(s.start+1, limit-MaxChunk/4))
 	s.hasHeader = true // one that is longer than a chunk is not repeated
 	if s.kind == CSV && bytes.Count(s.buffer[s.next:at], []byte(`"`))%2 == 1 {
 		s.isQuoted = !s.isQuoted

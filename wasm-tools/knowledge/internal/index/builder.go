@@ -1,4 +1,4 @@
-// Package index keeps which words the chunks of documents have, in files that may be damaged or made by anyone.
+// Package index stores the words of the chunks of documents, in files that may be damaged or forged.
 //
 // A segment has the words of many chunks, and is never changed. The catalogue says which documents are in which
 // segments. All data is checked against checksums and bounds when it is read. If a check fails, the error is
@@ -60,7 +60,7 @@ const (
 	spare       = 4096 // postings that a chunk may add
 )
 
-// NewBuilder returns an empty builder, which has its memory at once: what grows leaves garbage.
+// NewBuilder returns an empty builder. It allocates all memory at once, since growing slices would leave garbage.
 func NewBuilder() *Builder {
 	return &Builder{
 		table: make([]uint32, 2*maxTerms), hashes: make([]uint32, 0, maxTerms), starts: make([]uint32, 0, maxTerms),

@@ -226,10 +226,10 @@ type reader struct {
 	failed bool
 }
 
-// number returns a number that is not more than most.
-func (r *reader) number(most uint64) uint64 {
+// number returns a number that is not more than limit.
+func (r *reader) number(limit uint64) uint64 {
 	value, size := binary.Uvarint(r.text)
-	if size <= 0 || value > most {
+	if size <= 0 || value > limit {
 		r.failed = true
 		return 0
 	}

@@ -107,7 +107,7 @@ func (r *Ranking) index() {
 	}
 }
 
-// Count counts a word of a chunk, as [words.Scanner.Each] has it.
+// Count counts a word of a chunk. It is a visitor for [words.Scanner.Each].
 func (r *Ranking) Count(word []byte, hash uint32) {
 	at := int(hash) & (len(r.table) - 1)
 	for {

@@ -4,7 +4,7 @@
 //   - NAME.triples.jsonl: objects with the texts subject, predicate and object
 //   - NAME.nt: N-Triples of RDF 1.1
 //
-// Empty lines and, but for JSON, lines that start with # are left out, as is a first line that names the columns.
+// Empty lines and lines that start with # are left out, as is a first line that names the columns.
 package triples
 
 import (
@@ -56,7 +56,7 @@ func FormatOf(name string) Format {
 	return nil
 }
 
-// Read calls visit with each triple of a file, and bad with each line that is none. It ends with the error of visit.
+// Read calls visit with each triple of a file, and bad with each malformed line. It ends with the error of visit.
 func Read(file io.Reader, format Format, visit func(Triple) error, bad func(line int, err error)) error {
 	r := bufio.NewReaderSize(file, maxLine)
 	for number := 1; ; number++ {

@@ -39,8 +39,8 @@ func (c *characters) kindOf(r rune) kind {
 	return known
 }
 
-// withoutSpaces is the writing that has no spaces between words. Hangul has, but what a word of it ends in
-// changes with the sentence, so pairs find more there, too.
+// withoutSpaces are the scripts that have no spaces between words. Hangul has, but the endings of its words
+// change with the sentence, so pairs find more there, too.
 var withoutSpaces = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo,
 	unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,

@@ -136,7 +136,7 @@ func (s *Scanner) scan(text []byte, visit func(word []byte, hash uint32)) int {
 	return s.count
 }
 
-// What foldedASCII has in the place of a letter or a digit.
+// Values of foldedASCII for bytes that are neither letters nor digits.
 const (
 	between = 0 // of a separator
 	beyond  = 1 // of a byte of another character
