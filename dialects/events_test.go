@@ -141,8 +141,7 @@ func TestEventsInLittlePieces(t *testing.T) {
 	assert.Len(t, events[0].Data, 4<<20)
 }
 
-// FuzzEvents: how a stream is cut into reads makes no difference, and what comes out can be
-// written and read again.
+// FuzzEvents: the sizes of reads make no difference, and the events can be written and read again.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("\uFEFFevent: a\r\ndata: x\rdata\n\nid: 1\nretry: 5\n: c\ndata: y\n\n"))
 	f.Add([]byte("data: \xff\r\r\n\n\r"))

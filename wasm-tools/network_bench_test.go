@@ -11,8 +11,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// BenchmarkStart is a call that comes to nothing before it asks the network for anything:
-// what each call costs before its own work.
+// BenchmarkStart is a call that fails before it sends a request. It measures the fixed cost of each call.
 func BenchmarkStart(b *testing.B) {
 	c := load(b, "fetch_page", manifests.Grants{})
 	for b.Loop() {

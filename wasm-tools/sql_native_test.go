@@ -236,7 +236,7 @@ func TestNativeFixtures(t *testing.T) {
 	}
 }
 
-// TestNativeWrites is the control of TestAttackSQLWrites: where nothing refuses them, these statements write.
+// TestNativeWrites is the control of TestAttackSQLWrites: if they are not refused, these statements write.
 func TestNativeWrites(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("sql", "testdata", "shop.db"))
 	require.NoError(t, err)

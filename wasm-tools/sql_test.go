@@ -117,7 +117,7 @@ func (r rows) text() string {
 	return strings.Join(lines, "\n")
 }
 
-// TestSQLToolsKeepTheirContracts: the tools take what the contracts of these names have, and nothing more is required.
+// TestSQLToolsKeepTheirContracts: the tools accept the arguments of their contracts, and require no other ones.
 func TestSQLToolsKeepTheirContracts(t *testing.T) {
 	s := openSQL(t, "shop.db")
 	s.write("prices.csv", "code,price\ntea,4.5\npot,29.95\n")

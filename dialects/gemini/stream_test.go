@@ -172,7 +172,7 @@ func TestWrittenArgumentsAreBounded(t *testing.T) {
 	require.ErrorContains(t, noerr.Error2(events(goesOn(`"id":"a","name":"f","partialArgs":[`+many.String()[1:]+`]`), reply("STOP", `{"functionCall":{"id":"a"}}`))), "more than 1048576")
 }
 
-// TestPathsAreBounded: two bytes of a path make a value, which takes a few hundred.
+// TestPathsAreBounded: two bytes of a path can make a value, which takes a few hundred bytes of memory.
 func TestPathsAreBounded(t *testing.T) {
 	deep, sent := strings.Repeat(".a", 63), 0
 	_, _, err := dialecttest.Until(New(), func(n int) string {

@@ -42,7 +42,7 @@ func sound(t *testing.T, d dialects.Dialect, response tool.ChatResponse, err err
 	}
 }
 
-// completed returns the calls as they are read where nothing says that the response was cut off.
+// completed returns the calls as a response that was not cut off has them.
 func completed(calls []tool.Call) []tool.Call {
 	calls = slices.Clone(calls)
 	for i := range calls {

@@ -110,7 +110,7 @@ func TestNamesAreExact(t *testing.T) {
 	}
 }
 
-// TestEmptyInEveryDialect: nothing in is an empty list out, never null.
+// TestEmptyInEveryDialect: an empty list is written as an empty array, never null.
 func TestEmptyInEveryDialect(t *testing.T) {
 	for _, d := range known.Dialects() {
 		for _, strict := range []bool{false, true} {

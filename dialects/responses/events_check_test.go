@@ -171,7 +171,7 @@ func (t *transcript) event(event dialects.Event) {
 	}
 }
 
-// exactly checks that an object has the members, those with a mark perhaps, and no others.
+// exactly checks that an object has the given members, of which those with a mark may be missing, and no other ones.
 func (t *transcript) exactly(object map[string]any, wanted []string) {
 	for _, name := range wanted {
 		if _, ok := object[name]; !ok && !strings.HasSuffix(name, "?") {

@@ -73,7 +73,7 @@ func (b *batch) planned(i int) tool.Planned {
 	return p
 }
 
-// life lets the calls start, wait and emit: one emits at a time, while others may start.
+// life lets the calls start, wait and emit: one emits at a time, while other calls may start.
 func (b *batch) life(planned []tool.Planned, resumed bool) (paused bool) {
 	var beginnings []func()
 	var speakers []*tool.Planned
@@ -242,9 +242,9 @@ func transcribed(t testing.TB, events []dialects.Event) string {
 	return text.String()
 }
 
-// TestEveryStreamIsWellFormed: whatever batch there is, its events are those that the API
-// documents, in an order that it documents, and what reads the API's streams reads the calls for
-// the client and the text for the user from them, from the stream and from its last event.
+// TestEveryStreamIsWellFormed: the events of every batch are those that the API documents, in an order
+// that it documents. A reader of the API's streams gets the calls for the client and the text for the
+// user from them, from the stream and from its last event.
 func TestEveryStreamIsWellFormed(t *testing.T) {
 	random := rand.New(rand.NewPCG(47, 47))
 	var calls, asks, texts, images int

@@ -217,8 +217,7 @@ func clientDefinitions() []tool.Definition {
 	}
 }
 
-// TestClientTranscript: each document of a conversation about tools of the client is read
-// and written as it stands in testdata.
+// TestClientTranscript: each document in testdata of a conversation about client tools is read and written.
 func TestClientTranscript(t *testing.T) {
 	offered, findings := noerr.Get2(New().Definitions(clientDefinitions(), dialects.DefinitionOptions{}))(t)
 	assert.Equal(t, dialecttest.Compact(t, "client_definitions.json"), string(offered))
@@ -282,8 +281,8 @@ func TestActionsAreArguments(t *testing.T) {
 	assert.Contains(t, string(shown), `"action":{"INVALID_JSON":"rm -r /"}`)
 }
 
-// TestACutActionSaysSo: half an action is a whole JSON object, so that nothing but the status
-// and its place say that it is whole.
+// TestACutActionSaysSo: a truncated action is a whole JSON object, so only its status and its place tell whether
+// it is complete.
 func TestACutActionSaysSo(t *testing.T) {
 	item := `{"type":"local_shell_call","call_id":"%s","status":"%s","action":{"type":"exec","command":["rm"],"env":{}}}`
 	document := `{"status":"incomplete","output":[` + strings.Join([]string{

@@ -48,7 +48,8 @@ func TestDataHoldsWhatItCan(t *testing.T) {
 	assert.NotContains(t, data, "paths", "a megabyte of them")
 }
 
-// TestEveryOperationTakesItsArguments: neither less nor more, so that nothing is ignored.
+// TestEveryOperationTakesItsArguments: an operation refuses missing arguments and those of other operations, so that no
+// argument is ignored.
 func TestEveryOperationTakesItsArguments(t *testing.T) {
 	empty, text := "", "{}"
 	for name, o := range operations {

@@ -165,7 +165,7 @@ func TestAttackLargeIndex(t *testing.T) {
 	assert.True(t, data.Rebuilt && data.Complete)
 }
 
-// TestAttackFolderOfIndex: no file is removed but those that an index wrote, wherever a project says that its index is.
+// TestAttackFolderOfIndex: only files of an index are removed, even if a project links its index's folder elsewhere.
 func TestAttackFolderOfIndex(t *testing.T) {
 	tools := project(t, map[string]string{"a.txt": "fox", "src/main.c": "int main", "src/0123456789abcdef0123456789abcdef": "a digest"})
 	require.NoError(t, os.Symlink("src", tools.indexFolder()))

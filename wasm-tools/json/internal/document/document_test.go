@@ -292,7 +292,7 @@ func random(r *rand.Rand, depth int) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// TestDiffsMakeTheTarget: what a diff makes of a document is the target, whatever they are.
+// TestDiffsMakeTheTarget: applying a diff of two random documents to the first one gives the second one.
 func TestDiffsMakeTheTarget(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	merged, empty := 0, 0
