@@ -30,7 +30,7 @@ var (
 	rebuiltModule = flag.String("rebuilt", "", "the `file` that guest/build.sh of the folder sql has just built")
 )
 
-// answer is what the native program prints of a statement.
+// answer is the native program's output for a statement.
 type answer struct {
 	columns []string
 	rows    [][]string
@@ -77,7 +77,7 @@ func statements(t *testing.T) []string {
 	return all
 }
 
-// TestNativeStatements: the tool says of each statement what SQLite says as a native program.
+// TestNativeStatements: for each statement, the tool's answer is that of SQLite's native program.
 func TestNativeStatements(t *testing.T) {
 	found, err := registry.Directory("sql", nil).Manifests(t.Context())
 	require.NoError(t, err)

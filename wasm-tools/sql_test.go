@@ -31,7 +31,7 @@ type sqlTools struct {
 	session *executor.Session
 }
 
-// rows is what database_query and data_analysis return.
+// rows is the data of database_query and data_analysis.
 type rows struct {
 	Columns    []string            `json:"columns"`
 	Rows       [][]json.RawMessage `json:"rows"`

@@ -176,8 +176,7 @@ func TestFlagsAreGivenAgain(t *testing.T) {
 	}
 }
 
-// TestOutputsAreReadInEveryDialect: a client may submit what Results of any dialect writes, whatever the
-// dialect of the calls.
+// TestOutputsAreReadInEveryDialect: a client may submit the Results of any dialect, whatever the dialect of the calls.
 func TestOutputsAreReadInEveryDialect(t *testing.T) {
 	records := []tool.Record{{
 		Call:   tool.Call{ID: "call_1", Type: tool.FunctionCall, Function: tool.Function{Name: "ask_user", Arguments: "{}"}},

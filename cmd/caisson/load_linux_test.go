@@ -50,7 +50,7 @@ func init() {
 	}
 }
 
-// measured is what a server did under load.
+// measured has the measurements of a server under load.
 type measured struct {
 	requests, errors int64
 	p50, p99         time.Duration

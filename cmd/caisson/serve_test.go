@@ -360,9 +360,9 @@ func TestServeFirstTokenWhereToolsWrite(t *testing.T) {
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
-// TestServeRevokedWhileSending: a token is revoked, or expires, while the bodies of its requests are on their way. What
-// they ask for is not done: no approval, no run, no agent, no call, over REST and over MCP. The control is another token,
-// which asks for the same.
+// TestServeRevokedWhileSending: a token is revoked, or expires, while the bodies of its requests are on their way. The
+// requests have no effect: no approval, no run, no agent, no call, over REST and over MCP. The control is another token
+// with the same requests.
 func TestServeRevokedWhileSending(t *testing.T) {
 	state, work := t.TempDir(), t.TempDir()
 	notes := filepath.Join(work, "notes.txt")

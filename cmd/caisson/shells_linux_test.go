@@ -24,7 +24,7 @@ import (
 // packages has the Debian package of each shell.
 var packages = map[string]string{"bash": "bash", "zsh": "zsh", "fish": "fish"}
 
-// starts has how each shell is started without a user's configuration, and what makes it ready.
+// starts has the arguments that start each shell without a user's configuration, and the commands that set it up.
 var starts = map[string]struct {
 	args  []string
 	setup string

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// whole is what both transcripts come to.
+// whole is the expected response of both transcripts.
 func whole(arguments string) tool.ChatResponse {
 	signed := dialecttest.Call("gemini-call-0", "weather", arguments)
 	signed.Signature = "c2lnbmVk"

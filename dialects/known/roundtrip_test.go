@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// responses are what a model's answer looks like around the calls that Calls writes.
+// responses are templates of models' responses, for the calls that Calls writes.
 var responses = map[string]string{
 	dialects.OpenAI:    `{"choices":[{"message":{"tool_calls":%s},"finish_reason":"tool_calls"}]}`,
 	dialects.Responses: `{"object":"response","status":"completed","output":%s}`,
@@ -26,7 +26,7 @@ var responses = map[string]string{
 	dialects.MCP:       `%s`,
 }
 
-// dice picks what a test is about.
+// dice makes random test data.
 type dice struct{ *rand.Rand }
 
 func thrown(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 44))} }
@@ -35,7 +35,7 @@ func (d dice) of(choices ...string) string { return choices[d.IntN(len(choices))
 
 func (d dice) often() bool { return d.IntN(2) == 0 }
 
-// text is one that says something, with what writers of JSON and of events stumble on.
+// text returns a text that is not blank, with characters that are difficult for writers of JSON and of events.
 func (d dice) text() string {
 	var text strings.Builder
 	for range 1 + d.IntN(4) {
@@ -53,7 +53,7 @@ func (d dice) object() string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// TestCallsThatAreShownBackAreTheSame: the provider sees in its history what the model wrote.
+// TestCallsThatAreShownBackAreTheSame: calls that Calls writes into the history are those of the model.
 func TestCallsThatAreShownBackAreTheSame(t *testing.T) {
 	for _, d := range known.Dialects() {
 		t.Run(d.Name(), func(t *testing.T) {

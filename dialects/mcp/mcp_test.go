@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestDefinitionsBothWays: what a server offers is what a client reads.
+// TestDefinitionsBothWays: a client reads the definitions that a server offers.
 func TestDefinitionsBothWays(t *testing.T) {
 	tools, next := noerr.Get2(mcp.Offered(dialecttest.Fixture(t, "tools.json")))(t)
 	assert.Equal(t, "page2", next)
@@ -153,8 +153,8 @@ func TestABatchMayBeStreamed(t *testing.T) {
 	assert.ErrorContains(t, noerr.Error(mcp.New().Stream().Event("", []byte(`[{"jsonrpc":"2.0"},{}]`))), "mcp stream: [1].jsonrpc: is not")
 }
 
-// TestMessagesOnLines: the stdio transport has one message on each line. What calls no tool does not keep the calls
-// from being read, and a client waits for the answer to a request.
+// TestMessagesOnLines: the stdio transport has one message on each line. Calls are read even if other messages
+// surround them, and a client waits for the answer to a request.
 func TestMessagesOnLines(t *testing.T) {
 	lines := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}

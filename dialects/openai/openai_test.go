@@ -74,7 +74,7 @@ func chunks(reason string, deltas ...string) (dialects.Stream, []tool.StreamResp
 	return feed(events.String())
 }
 
-// golden is what testdata/weather.* says.
+// golden is the response in testdata/weather.*.
 func golden() tool.ChatResponse {
 	return tool.ChatResponse{
 		ID: "chatcmpl-golden1", Model: "gpt-golden-2026-10-01", Content: "I look at both cities. 🌦",

@@ -205,7 +205,7 @@ func (s *slots) known(k key) *slot {
 	return nil
 }
 
-// learn adds what an event says about an item to its slot.
+// learn adds the properties of an item in an event to its slot.
 func (s *slots) learn(r wire.Reader, known *slot, k key) error {
 	if known.id == "" && k.ItemID != "" {
 		known.id = k.ItemID

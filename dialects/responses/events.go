@@ -192,7 +192,7 @@ func (e *Events) end(event *tool.Event) error {
 	return nil
 }
 
-// send adds an event to what Map returns.
+// send adds an event to the result of Map.
 func (e *Events) send(name string, event interface {
 	start(name string, sequence int)
 }) {

@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 )
 
-// transcript checks events by what the API's reference says of a stream, without a look at what
-// wrote them. Events are checked one by one; the first fault stays.
+// transcript checks events against the API's reference, independently of the code that wrote them.
+// Events are checked one by one; the first fault stays.
 type transcript struct {
 	sequence int
 	over     bool

@@ -25,7 +25,7 @@ type batch struct {
 	all    []tool.Event
 	calls  []tool.Call // announced to the client, in order
 	asks   []tool.Approval
-	text   string // what the calls said for the user
+	text   string // of the calls, for the user
 	images []string
 	time   time.Time
 }
@@ -196,7 +196,7 @@ func (b *batch) emission() *tool.Emission {
 	)
 }
 
-// result returns the result of a call that has emitted text, and appends what will be shown.
+// result returns the result of a call that has emitted text, and appends the text that will be shown.
 func (b *batch) result(said string, shown *string) tool.Result {
 	if b.chance(4) {
 		return tool.Result{Error: "it broke", Kind: pick(b, tool.ToolFailed, tool.Denied, tool.UnknownTool, tool.Internal, tool.Deadline)}

@@ -196,7 +196,7 @@ const (
 	prefixMessage  = "msg_"
 )
 
-// requestID returns the id of a request for approval. It encodes what the approval is for, since the
+// requestID returns the id of a request for approval. It encodes the call and the fingerprint, since the
 // answer holds only this id. Call ids are UUIDs, without underscores.
 func requestID(callID, fingerprint string) string {
 	return prefixRequest + callID + "_" + fingerprint

@@ -57,7 +57,7 @@ func events(data ...string) (dialects.Stream, []tool.StreamResponse, error) {
 // completed is the last event of a stream that does not repeat its items.
 const completed = `{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`
 
-// golden is what testdata/weather.* says.
+// golden is the response in testdata/weather.*.
 func golden() tool.ChatResponse {
 	return tool.ChatResponse{
 		ID: "resp_golden1", Model: "gpt-golden-2026-10-01", Content: "I look at both cities. 🌦",

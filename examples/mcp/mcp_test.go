@@ -21,7 +21,7 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// What the README has in places that are different on each machine.
+// The README's values that are different on each machine.
 const (
 	program = "/usr/local/bin/caisson"
 	clone   = "/home/ada/caisson"

@@ -18,7 +18,7 @@ func run(t *testing.T, text, operation, path string) (output string, data map[st
 	return result.Output, result.Data.(map[string]any)
 }
 
-// TestDataHoldsWhatItCan: what does not fit in the data of a result is in its output.
+// TestDataHoldsWhatItCan: a value that does not fit in the data of a result is only in its output.
 func TestDataHoldsWhatItCan(t *testing.T) {
 	long := strings.Repeat("9", 200)
 	for _, test := range []struct {

@@ -247,7 +247,8 @@ func TestIndexOfManyChanges(t *testing.T) {
 	}
 }
 
-// TestRecentChanges: what changed a moment ago may change again at the same time, and is not taken from the index.
+// TestRecentChanges: a document that changed a moment ago may change again within the resolution of file times, so a
+// search reads it and does not use the index.
 func TestRecentChanges(t *testing.T) {
 	tools := project(t, map[string]string{"old.txt": "fox"})
 	put(t, tools.project.Root, "new.txt", "dog", time.Now())

@@ -169,7 +169,7 @@ func Calls(t testing.TB, dialect dialects.Dialect, calls ...tool.Call) string {
 	return string(text)
 }
 
-// Offered returns what a dialect writes for tools, and its findings, one on each line: the tool, the
+// Offered returns a dialect's definitions of tools, and its findings, one on each line: the tool, the
 // severity, the keyword and the path, and whether the tool was adapted.
 func Offered(
 	t testing.TB, dialect dialects.Dialect, strict bool, definitions ...tool.Definition,

@@ -1,4 +1,4 @@
-// Package wire holds what the dialects share: reading and writing documents, reading answers, and
+// Package wire has the code that dialects share: for reading and writing documents, reading answers, and
 // assembling streams.
 package wire
 

@@ -95,8 +95,8 @@ func level(name atom.Atom) int {
 // attributes are the attributes of a start tag that matter for reading, by name.
 type attributes map[string]string
 
-// set adds an attribute. The first one of a name counts, as in browsers, unless it is empty. What
-// hides an element counts wherever it is.
+// set adds an attribute. The first one of a name counts, as in browsers, unless it is empty. Attributes
+// that hide an element always count.
 func (a attributes) set(key, value []byte) {
 	switch name := string(key); name {
 	case "href", "src", "alt", "rel", "lang", "name", "property", "content", "http-equiv", "type", "start":

@@ -19,7 +19,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
-// Source is what a server sent.
+// Source is a server's response.
 type Source struct {
 	URL         string // where it came from, after redirects: absolute
 	ContentType string // the header of that name; may be empty

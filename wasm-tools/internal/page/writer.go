@@ -125,7 +125,7 @@ func (w *writer) verbatim(piece []byte) {
 	}
 }
 
-// begin writes what precedes the next character.
+// begin writes the pending space or line breaks, and the start of the line, before the next character.
 func (w *writer) begin() {
 	w.written++
 	if w.gap == 0 && !w.fresh && w.cells == 0 {
