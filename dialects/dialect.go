@@ -59,7 +59,7 @@ type Stream interface {
 	// End ends the stream. It returns the pieces that were still open and one that says complete, or an
 	// [*Error] if the stream broke off.
 	End() ([]tool.StreamResponse, error)
-	// Response returns what has been assembled so far; after End, the whole response.
+	// Response returns the part of the response that was assembled so far; after End, the whole response.
 	Response() tool.ChatResponse
 }
 
@@ -79,7 +79,7 @@ type Finding struct {
 	Keyword  string   `json:"keyword"` // such as "format"; "name" for the tool's name
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"` // what the provider does with it
-	Fix      string   `json:"fix"`     // what to write instead, or what was done
+	Fix      string   `json:"fix"`     // what to write instead; or the change that was made
 	Adapted  bool     `json:"adapted"` // whether the definition was changed so that the provider accepts it
 }
 
@@ -92,8 +92,8 @@ const (
 	Weakened Severity = "weakened" // the provider ignores the keyword, so it is not enforced
 )
 
-// Answers are what a client submits for calls that are waiting. They have not been checked against what was
-// asked for. A [Dialect] returns no nil lists.
+// Answers are the outputs and approvals that a client submits for waiting calls. They have not been checked
+// against the pending actions. A [Dialect] returns no nil lists.
 type Answers struct {
 	Outputs []tool.Answer
 	// Named are outputs that name their tool but not their call: Gemini has those for calls without an id.
@@ -113,8 +113,7 @@ type NamedOutput struct {
 
 // For returns the answers to pending calls. Each of the Named goes to the first pending call of its tool that
 // waits for an output and has none. If there is none, its CallID is the tool's name, which is then refused as an
-// unknown call. Of the Earlier answers, those of pending calls without an answer are taken, and the others are
-// left out.
+// unknown call. An Earlier answer is taken if its call is pending and has no other answer.
 func (a Answers) For(pending []tool.Action) Answers {
 	if len(a.Named) == 0 && a.Earlier == nil {
 		return a
@@ -164,11 +163,11 @@ func (a Answers) For(pending []tool.Action) Answers {
 // document, and quotes no more of it than names and short excerpts.
 type Error struct {
 	Op      string // "response", "stream", "definitions", "results", "calls", "answers", "request", "events", "choice"
-	Dialect string // as in [Dialect.Name]; empty for errors of no dialect
+	Dialect string // as in [Dialect.Name]; empty for errors that concern no single dialect
 	Path    string // of the fault: "choices[0].message.tool_calls[2].function.arguments"; empty for the whole
-	// Message says in one sentence what is wrong and what is expected instead.
+	// Message says in one sentence what the fault is and what is expected instead.
 	Message string
-	// Reported is set if the document is how the provider reports an error. Message has its words.
+	// Reported is set if the document is a provider's report of an error. Message quotes the report.
 	Reported bool
 	// Err is the cause, or nil.
 	Err error

@@ -4,7 +4,7 @@
 //
 // # What is preserved
 //
-// Arguments stay the model's own text: where a provider sends an object, its JSON is kept as it is, so
+// Arguments stay the model's own text: where a provider sends an object, its JSON is kept unchanged, so
 // that numbers keep their digits. Arguments are validated when a call runs, so that the model is told.
 // Empty lists are [], never null.
 //

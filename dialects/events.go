@@ -26,7 +26,7 @@ type Event struct {
 // follow. An event without a blank line after it is dropped.
 //
 // After an [*Error] nothing more is yielded: the reader failed, and the error wraps the cause, or an event
-// is larger than 8 MiB. To stop waiting for the stream, close what it is read from. The sequence can be
+// is larger than 8 MiB. To stop waiting for the stream, close the source of r. The sequence can be
 // used once.
 func Events(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
@@ -58,7 +58,7 @@ func tooLarge() error {
 	return &Error{Op: "events", Message: fmt.Sprintf("an event is larger than %d bytes", maxEvent)}
 }
 
-// lineSplitter splits at LF, CR and CRLF, without waiting for what follows a CR.
+// lineSplitter splits at LF, CR and CRLF, without waiting for the byte after a CR.
 type lineSplitter struct {
 	begun    bool // the byte order mark, if any, has been passed
 	skipFeed bool // a CR ended the last line, so that an LF now belongs to it
@@ -135,8 +135,8 @@ func (p *eventParser) line(line []byte) (event Event, whole bool, err error) {
 }
 
 // WriteEvent writes one server-sent event, as defined by the HTML standard. It copies at most 4 KiB of it at a time. A
-// line feed in the data starts another data line. What [Events] would not read back unchanged is refused with an
-// [*Error], and nothing is written: text that is not UTF-8, a name with an end of line, and data with a
+// line feed in the data starts another data line. An event that [Events] would not read back unchanged is refused
+// with an [*Error], and nothing is written: text that is not UTF-8, a name with an end of line, and data with a
 // carriage return. Errors of the writer are returned unchanged.
 func WriteEvent(w io.Writer, event Event) error {
 	fault := ""

@@ -26,7 +26,7 @@ func read(r io.Reader) (events []dialects.Event, err error) {
 	return events, nil
 }
 
-// summary writes events in one line: "name|data;…", with what is empty left empty.
+// summary writes events in one line: "name|data;…". An empty name or empty data stays empty.
 func summary(events []dialects.Event) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -141,8 +141,7 @@ func TestEventsInLittlePieces(t *testing.T) {
 	assert.Len(t, events[0].Data, 4<<20)
 }
 
-// FuzzEvents: how a stream is cut into reads makes no difference, and what comes out can be
-// written and read again.
+// FuzzEvents: the sizes of reads make no difference, and the events can be written and read again.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("\uFEFFevent: a\r\ndata: x\rdata\n\nid: 1\nretry: 5\n: c\ndata: y\n\n"))
 	f.Add([]byte("data: \xff\r\r\n\n\r"))
@@ -220,7 +219,7 @@ func TestWriteEventWritesOnce(t *testing.T) {
 	assert.True(t, errors.Is(dialects.WriteEvent(&w, event), io.ErrClosedPipe))
 }
 
-// FuzzWriteEvent: what is written is read back as it was, one event for each.
+// FuzzWriteEvent: a written event is read back unchanged, and as one event.
 func FuzzWriteEvent(f *testing.F) {
 	f.Add("delta", []byte("{\n}"))
 	f.Add("", []byte("\uFEFF: \n\n"))

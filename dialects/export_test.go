@@ -1,5 +1,5 @@
 package dialects
 
-// What the tests of this package's API also look at.
+// Unexported identifiers for the tests in package dialects_test.
 
 const MaxEvent = maxEvent

@@ -25,7 +25,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/toolname"
 )
 
-// host opens the shipped tools, and those in manifests of the test's own beside them. Nothing is granted.
+// host opens the shipped tools, and those in the test's manifests. Nothing is granted.
 func host(t *testing.T, more ...string) *caisson.Host {
 	t.Helper()
 	return hostWith(t, caisson.Options{}, more...)
@@ -72,7 +72,7 @@ func TestCatalogueForPeople(t *testing.T) {
 	for _, d := range c.Definitions() {
 		text, err := json.Marshal(d)
 		require.NoError(t, err)
-		assert.NotContains(t, string(text), shown(t, c, d.Name).Summary, "models are told what is for them")
+		assert.NotContains(t, string(text), shown(t, c, d.Name).Summary, "the summary is for people")
 	}
 }
 
@@ -99,7 +99,7 @@ func offeredEverywhere(t *testing.T, definitions []tool.Definition) {
 }
 
 // TestDefaultToolsThatAreShipped: a new agent gets the default tools that are shipped, none of which needs a setting.
-// The others are listed as missing.
+// The other default tools are listed as missing.
 func TestDefaultToolsThatAreShipped(t *testing.T) {
 	h := host(t)
 	allowed, missing := agents.DefaultAllowedTools(h.Registry())
@@ -209,7 +209,7 @@ func TestRenamedToolsKeepTheirNames(t *testing.T) {
 	assert.False(t, slices.ContainsFunc(h.Definitions(), func(d tool.Definition) bool { return d.Name == "web_fetch" }))
 }
 
-// TestCallsOutsideTheSet: what a model is told of names that its agent has not, and the definitions that it gets.
+// TestCallsOutsideTheSet checks the errors for tools that are not the agent's, and the definitions that its model gets.
 func TestCallsOutsideTheSet(t *testing.T) {
 	h := host(t,
 		"name: add\ndescription: Adds.\nexecution: client\nretired: [sum]\n",

@@ -101,8 +101,8 @@ func TestClientToolsFollowTheREADME(t *testing.T) {
 	}
 }
 
-// TestLocalShellTakesWhatItsAPIGives has calls as OpenAI's API writes them, beside those that are
-// refused before any client hears of them.
+// TestLocalShellTakesWhatItsAPIGives has calls as OpenAI's API writes them, and calls that are
+// refused before any client gets them.
 func TestLocalShellTakesWhatItsAPIGives(t *testing.T) {
 	entry, found := clientTools(t).Get("local_shell")
 	require.True(t, found)

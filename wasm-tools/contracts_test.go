@@ -46,7 +46,7 @@ var contracts = []struct {
 	{toolname.JSONProcess, `{"json_string":"{\"a\":1}","operation":"keys"}`, `{}`},
 }
 
-// TestToolsKeepTheirContracts: each tool is called with everything that its contract names, in a project of its own.
+// TestToolsKeepTheirContracts: each tool is called with everything that its contract names, in a separate project.
 func TestToolsKeepTheirContracts(t *testing.T) {
 	rt := newRuntime(t, runtime.Options{})
 	byName := map[string]*manifests.Manifest{}

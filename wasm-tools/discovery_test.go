@@ -17,9 +17,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestToolsOfAFolderAreFoundAndRegistered: a folder is all that a program names. What lies in
-// it, at any depth, is found, offered to models and called, and what is added is there at the next
-// start; nothing lists the tools, and no code knows them.
+// TestToolsOfAFolderAreFoundAndRegistered: a program names only a folder. The tools in it, at any depth,
+// are found, offered to models and called, and added tools are there at the next start; no list and no
+// code names the tools.
 func TestToolsOfAFolderAreFoundAndRegistered(t *testing.T) {
 	rt := newRuntime(t, runtime.Options{})
 	folder := t.TempDir()
@@ -42,7 +42,7 @@ func TestToolsOfAFolderAreFoundAndRegistered(t *testing.T) {
 
 	copyFiles(t, filepath.Join(folder, "people"), "wasm-tools/client", "apply_patch.tool.yaml")
 	assert.Equal(t, []string{"apply_patch", "ask_user", "calculator"}, offered(start(t, rt, folder)))
-	assert.Equal(t, []string{"ask_user", "calculator"}, offered(tools), "what has started stays as it is")
+	assert.Equal(t, []string{"ask_user", "calculator"}, offered(tools), "a running program keeps its tools")
 
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "broken.tool.yaml"), []byte("name: broken\n"), 0o600))
 	tools = start(t, rt, folder)

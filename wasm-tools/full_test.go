@@ -70,8 +70,8 @@ var writersElsewhere = []string{
 	"file_delete", // it only removes
 }
 
-// TestFailedWritesChangeNothing: a tool of ours that finds too little room leaves each file as it was, and none behind.
-// The control has room.
+// TestFailedWritesChangeNothing: if there is too little room, our tools leave each file unchanged, and create none. The
+// control has room.
 func TestFailedWritesChangeNothing(t *testing.T) {
 	covered := slices.Clone(writersElsewhere)
 	root := t.TempDir()
@@ -135,7 +135,7 @@ grants: [{tools: ["*"], context: [project_id], files: [{path: /project, host: %q
 	}
 }
 
-// treeOf describes all files below a directory: names, modes, and what they contain.
+// treeOf returns the modes and contents of all files below a directory by their names.
 func treeOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	tree := map[string]string{}

@@ -23,12 +23,12 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/corpus"
 )
 
-// corpusBytes is how much the documents have that are measured.
+// corpusBytes is the total size of the documents that are measured.
 const corpusBytes = 200 << 20
 
 // TestKnowledgeOf200MB: with the standard profile's limits, in sandboxes, each search of a project of 200 MB finishes,
-// with the index and without; grep_chunks finds as many lines as ripgrep; and the index makes no difference to what is
-// found. It prints the table in knowledge/README.md.
+// with the index and without; grep_chunks finds as many lines as ripgrep; and the index makes no difference to the
+// results. It prints the table in knowledge/README.md.
 func TestKnowledgeOf200MB(t *testing.T) {
 	root := t.TempDir()
 	documents, err := corpus.Write(root, corpusBytes)

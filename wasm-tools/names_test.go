@@ -31,7 +31,7 @@ var taught = map[string]map[string]string{
 		"json_string": `"string"`,
 		"operation":   `["parse","validate","format","minify","keys","get","query","sort_keys","flatten","patch","merge_patch","diff","merge_diff"]`,
 	},
-	// Without a strictness, the operator's profile and flags decide alone, so it has no default.
+	// Without a strictness, only the operator's profile and flags decide, so it has no default.
 	"execute_python":     {"code": `"string"`, "input": `"string"`, "strictness": `"string"`},
 	"execute_javascript": {"code": `"string"`, "input": `"string"`, "strictness": `"string"`},
 	"read_skill":         {"skill_name": `"string"`, "file_path": `"string" "SKILL.md"`},

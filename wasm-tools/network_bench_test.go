@@ -11,8 +11,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// BenchmarkStart is a call that comes to nothing before it asks the network for anything:
-// what each call costs before its own work.
+// BenchmarkStart is a call that fails before it sends a request. It measures the fixed cost of each call.
 func BenchmarkStart(b *testing.B) {
 	c := load(b, "fetch_page", manifests.Grants{})
 	for b.Loop() {
@@ -20,9 +19,9 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkPages fetches pages from a server in this process, through everything that a
-// call goes through. The page that people would write is beside those of five megabytes that
-// are made to take time and memory; the call's own linear memory is reported.
+// BenchmarkPages fetches pages from a server in this process, through all layers of a call. One page is
+// like those that people write, and the other pages, of five megabytes, are made to take time and memory;
+// the call's own linear memory is reported.
 func BenchmarkPages(b *testing.B) {
 	const size = 5 << 20
 	for _, bench := range []struct{ name, start, piece string }{

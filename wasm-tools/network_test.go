@@ -155,7 +155,7 @@ func TestFetchPageThroughTheNetwork(t *testing.T) {
 	}
 }
 
-// TestCrawlBatchAsksSideBySide: the server answers nobody before all are there.
+// TestCrawlBatchAsksSideBySide: the server answers no request before all nine have arrived.
 func TestCrawlBatchAsksSideBySide(t *testing.T) {
 	var together sync.WaitGroup
 	together.Add(9)
@@ -322,7 +322,7 @@ func TestSearXNGOnItsOwnPort(t *testing.T) {
 			}
 			assert.Equal(t, tool.Denied, record.Result.Kind)
 			assert.Contains(t, record.Result.Error, test.want)
-			denial := record.Denials[len(record.Denials)-1] // the others are of keys for which it asked
+			denial := record.Denials[len(record.Denials)-1] // the denials before it are of keys for which it asked
 			assert.Empty(t, denial.Allow.Manifest, "the manifest asks for every port")
 			assert.Contains(t, string(denial.Allow.Grant), fmt.Sprintf(`"ports":[%d]`, address.Port))
 		})

@@ -19,7 +19,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// audience is whoever watches a call, and sees all that is shown.
+// audience is a host that records all emissions of a call.
 type audience struct{ shown []tool.Emission }
 
 func (*audience) Call(context.Context, tool.Call) (tool.Record, error) {
@@ -43,7 +43,7 @@ func TestImageWithProgressAndPartialImages(t *testing.T) {
 	m, err := manifests.Load(filepath.Join(root, "wasm-tools", "plot", "tool.yaml"))
 	require.NoError(t, err)
 	assert.Equal(t, "image_generation", m.Category)
-	m.Limits.Timeout = 5 * time.Minute // how long it takes is not what is tested
+	m.Limits.Timeout = 5 * time.Minute // the test does not measure time
 	loaded, err := newRuntime(t, runtime.Options{Limits: runtime.Limits{Timeout: m.Limits.Timeout}}).Load(t.Context(), m, manifests.Grants{})
 	require.NoError(t, err)
 	largest := `{"formulas":["sin(x)","cos(x)","tan(x)","x^3/100","1/x","sqrt(x)"],"width":1200,"height":1200}`

@@ -95,8 +95,8 @@ func snapshotOf(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// TestAttackSQLWrites: nothing that a statement says changes a file, and each is refused with a reason. What these
-// statements do where nothing refuses them is in TestNativeWrites (make sql).
+// TestAttackSQLWrites: no statement changes a file, and each is refused with a reason. TestNativeWrites (make sql)
+// shows that these statements write if they are not refused.
 func TestAttackSQLWrites(t *testing.T) {
 	s := openSQL(t, "shop.db", "log.db", "log.db-wal")
 	s.write("a.csv", "v\n1\n")

@@ -85,7 +85,7 @@ func TestPropertyCSVIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// TestPropertyJSONLinesAreReadAsTheyWereWritten: values of all kinds, escaped in all ways, come back as they are.
+// TestPropertyJSONLinesAreReadAsTheyWereWritten: values of all kinds, escaped in all ways, come back unchanged.
 func TestPropertyJSONLinesAreReadAsTheyWereWritten(t *testing.T) {
 	s := openSQL(t)
 	random := rand.New(rand.NewPCG(3, 4))
@@ -212,7 +212,7 @@ func typeOfBoth(values ...string) string {
 	return "INTEGER"
 }
 
-// TestFilesThatAreWrong: what is wrong with a file is said, with its line and what to do.
+// TestFilesThatAreWrong: the error for a malformed file describes the fault, with its line and the fix.
 func TestFilesThatAreWrong(t *testing.T) {
 	s := openSQL(t)
 	for file, want := range map[string]struct{ name, words string }{
@@ -256,8 +256,8 @@ func TestFilesThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestNamesOfColumns: each column has a name that a statement can use, whatever the file calls it, and a name that
-// the file has is that of its own column.
+// TestNamesOfColumns: each column has a name that a statement can use, whatever the file calls it, and no other column
+// takes a name that the file has.
 func TestNamesOfColumns(t *testing.T) {
 	s := openSQL(t)
 	many := make([]string, 2000)

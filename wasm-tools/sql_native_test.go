@@ -30,7 +30,7 @@ var (
 	rebuiltModule = flag.String("rebuilt", "", "the `file` that guest/build.sh of the folder sql has just built")
 )
 
-// answer is what the native program prints of a statement.
+// answer is the native program's output for a statement.
 type answer struct {
 	columns []string
 	rows    [][]string
@@ -77,7 +77,7 @@ func statements(t *testing.T) []string {
 	return all
 }
 
-// TestNativeStatements: the tool says of each statement what SQLite says as a native program.
+// TestNativeStatements: for each statement, the tool's answer is that of SQLite's native program.
 func TestNativeStatements(t *testing.T) {
 	found, err := registry.Directory("sql", nil).Manifests(t.Context())
 	require.NoError(t, err)
@@ -195,8 +195,8 @@ func replaceEach(text []byte) string {
 	return out.String()
 }
 
-// TestNativeModuleIsWhatItsSourcesAre: with the compiler that build.sh names, the committed module is what is built
-// from the sources to the byte. What another compiler makes does the same.
+// TestNativeModuleIsWhatItsSourcesAre: with the compiler that build.sh names, the sources build to exactly the bytes of
+// the committed module. The module of another compiler behaves the same.
 func TestNativeModuleIsWhatItsSourcesAre(t *testing.T) {
 	committed, err := os.ReadFile(filepath.Join("sql", "guest", "sql.wasm"))
 	require.NoError(t, err)
@@ -236,7 +236,7 @@ func TestNativeFixtures(t *testing.T) {
 	}
 }
 
-// TestNativeWrites is the control of TestAttackSQLWrites: where nothing refuses them, these statements write.
+// TestNativeWrites is the control of TestAttackSQLWrites: if they are not refused, these statements write.
 func TestNativeWrites(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("sql", "testdata", "shop.db"))
 	require.NoError(t, err)

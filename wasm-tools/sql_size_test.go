@@ -45,8 +45,8 @@ func writeOrders(t *testing.T, path string) {
 	require.NoError(t, file.Close())
 }
 
-// processorTime is how long this process, or the processes that it waited for, have computed. On a machine that does
-// other things it is what passes on one that does not.
+// processorTime returns the processor time of this process, or of the processes that it waited for. On a busy machine
+// that is the time that passes on an idle one.
 func processorTime(t *testing.T, who int) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
@@ -54,8 +54,8 @@ func processorTime(t *testing.T, who int) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// What the tools may take in all, as multiples of the native program's time. A time in seconds would say how fast the
-// machine is: beside other work, the slowest question takes half as long again.
+// Bounds of the tools' total time, as multiples of the native program's. A time in seconds would measure the machine:
+// while it does other work, the slowest question takes half as long again.
 const (
 	mostTimesOfDatabase = 9
 	mostTimesOfCSV      = 14

@@ -23,7 +23,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/toolname"
 )
 
-// sqlTools are the three tools of the folder sql, on a project of their own.
+// sqlTools are the three tools of the folder sql, on a separate project.
 type sqlTools struct {
 	t       testing.TB
 	project string
@@ -31,7 +31,7 @@ type sqlTools struct {
 	session *executor.Session
 }
 
-// rows is what database_query and data_analysis return.
+// rows is the data of database_query and data_analysis.
 type rows struct {
 	Columns    []string            `json:"columns"`
 	Rows       [][]json.RawMessage `json:"rows"`
@@ -44,7 +44,7 @@ func openSQL(t testing.TB, databases ...string) *sqlTools {
 	t.Helper()
 	found, err := registry.Directory("sql", nil).Manifests(t.Context())
 	require.NoError(t, err)
-	return openSQLTools(t, found, 2*time.Minute, databases...) // how long it takes is not what is tested
+	return openSQLTools(t, found, 2*time.Minute, databases...) // the tests do not measure time
 }
 
 // openSQLTools bounds calls by a time instead of their manifests'.
@@ -117,7 +117,7 @@ func (r rows) text() string {
 	return strings.Join(lines, "\n")
 }
 
-// TestSQLToolsKeepTheirContracts: the tools take what the contracts of these names have, and nothing more is required.
+// TestSQLToolsKeepTheirContracts: the tools accept the arguments of their contracts, and require no other ones.
 func TestSQLToolsKeepTheirContracts(t *testing.T) {
 	s := openSQL(t, "shop.db")
 	s.write("prices.csv", "code,price\ntea,4.5\npot,29.95\n")
@@ -252,7 +252,7 @@ func TestSQLRandomNumbers(t *testing.T) {
 	assert.Len(t, seen, 20)
 }
 
-// TestDatabaseWithLog: of a database in WAL mode, what was committed is read, wherever it is.
+// TestDatabaseWithLog: committed rows of a database in WAL mode are read from the log as well as from the database.
 func TestDatabaseWithLog(t *testing.T) {
 	s := openSQL(t, "log.db", "log.db-wal")
 	read := object{"sql": "SELECT x FROM t", "database": "log.db"}
@@ -274,7 +274,7 @@ func TestDatabaseWithJournal(t *testing.T) {
 	assert.NotEqual(t, "0", s.query(toolname.DatabaseQuery, read).text(), "control: nothing unfinished is in the file")
 }
 
-// TestFileThatChanges: what was read of a file while somebody wrote it is no result.
+// TestFileThatChanges: a call fails if its file is changed while it is read.
 func TestFileThatChanges(t *testing.T) {
 	s := openSQL(t, "shop.db")
 	s.write("a.csv", "v\n"+strings.Repeat("1\n", 1000))
@@ -283,7 +283,7 @@ func TestFileThatChanges(t *testing.T) {
 		toolname.DatabaseQuery: {"database": "shop.db", "sql": fmt.Sprintf(slow, "orders")},
 		toolname.DataAnalysis:  {"knowledge_id": "a.csv", "sql": fmt.Sprintf(slow, "data")},
 	} {
-		s.query(name, arguments) // nobody writes
+		s.query(name, arguments) // the control: nothing writes
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(stopped)

@@ -27,7 +27,7 @@ func TestWebSearchStreamsAsItHappens(t *testing.T) {
 		case <-searching:
 			io.WriteString(w, `{"results":[{"title":"One","url":"https://one.example/","content":"1"},{"title":"Two","url":"https://two.example/","content":"2"}]}`)
 		case <-time.After(5 * time.Second):
-			http.Error(w, "nobody was told", http.StatusServiceUnavailable)
+			http.Error(w, "the client did not read the event", http.StatusServiceUnavailable)
 		case <-r.Context().Done():
 		}
 	})

@@ -17,10 +17,9 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/toolname"
 )
 
-// TestManifests runs the tests that stand in the tools' manifests, each in a workspace
-// of its own, through everything that a call goes through. Nothing is granted beside
-// directories and context: what a tool says without the network is in these tests, and the
-// rest in network_test.go.
+// TestManifests runs the tests in the tools' manifests, each in a separate workspace, through all layers of a call.
+// Only directories and context are granted: these tests check the tools' answers without the network, and
+// network_test.go the rest.
 func TestManifests(t *testing.T) {
 	// The setting makes web_search available, which then finds that none of its services is.
 	rt := newRuntime(t, runtime.Options{Settings: []string{"SEARXNG_URL"}})
@@ -32,7 +31,7 @@ func TestManifests(t *testing.T) {
 		}
 		run++
 		t.Run(m.Name, func(t *testing.T) {
-			require.GreaterOrEqual(t, len(m.Tests), 3, "a tool of ours shows what it does")
+			require.GreaterOrEqual(t, len(m.Tests), 3, "our tools have examples")
 			if m.Module.Language != modules.LanguageNone {
 				return // its tests need an interpreter, and are run where those are installed: in internal/interpreters
 			}

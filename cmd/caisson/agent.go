@@ -126,7 +126,8 @@ func (o *options) agentList() error {
 	}
 	text := ""
 	if len(names) == 0 {
-		o.hint(`there are no agents; "` + o.again("caisson agent set NAME TOOL…", "state-dir", "tenant") + `" creates one`)
+		o.hint(`there are no agents; "` + o.repeatFlags("caisson agent set NAME TOOL…", "state-dir", "tenant") +
+			`" creates one`)
 	}
 	for _, name := range names {
 		text += name + "\n"
@@ -135,7 +136,7 @@ func (o *options) agentList() error {
 }
 
 func (o *options) agentShow(ctx context.Context, name string) (err error) {
-	h, err := o.open(ctx, opening{})
+	h, err := o.open(ctx, openMode{})
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (o *options) agentShow(ctx context.Context, name string) (err error) {
 }
 
 func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) {
-	h, err := o.open(ctx, opening{})
+	h, err := o.open(ctx, openMode{})
 	if err != nil {
 		return err
 	}

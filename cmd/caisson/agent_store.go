@@ -29,7 +29,7 @@ func (o *options) tenantFlag(command *cobra.Command, usage string) {
 	command.Flags().Func("tenant", usage, parsedInto(&o.tenant, parseTenant))
 }
 
-// parseAgent checks an agent's name. An empty one must not stand for no agent, which may call all tools.
+// parseAgent checks an agent's name. An empty one must not mean no agent, which may call all tools.
 func parseAgent(text string) (string, error) {
 	if text == "" {
 		return "", errors.New("want an agent's name; leave the flag out to use all tools")
@@ -37,7 +37,7 @@ func parseAgent(text string) (string, error) {
 	return text, nil
 }
 
-// maxTenant is the most bytes of a tenant's name on the command line.
+// maxTenant is the maximum length of a tenant's name on the command line, in bytes.
 const maxTenant = 256
 
 // parseTenant checks a tenant's name. An empty one is more likely an empty variable of a script than the tenant without
@@ -64,7 +64,7 @@ func (o *options) agentProblem(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, agents.ErrNotFound):
-		return failed(exitUsage, err.Error(), terminal.ToRun(o.again("caisson agent list", "state-dir", "tenant"))+
+		return failed(exitUsage, err.Error(), terminal.ToRun(o.repeatFlags("caisson agent list", "state-dir", "tenant"))+
 			" to see which there are")
 	case errors.Is(err, agents.ErrDamaged):
 		return failed(exitUsage, err.Error(), `replace it with "caisson agent set", or remove it with "caisson agent remove"`)
@@ -93,15 +93,15 @@ func (h *host) agentNamed(name string) (agents.Agent, error) {
 	if err != nil {
 		return agents.Agent{}, h.options.agentProblem(err)
 	}
-	if len(unknown) > 0 && h.options.only == "" { // with one manifest, no others are loaded
+	if len(unknown) > 0 && h.options.only == "" { // else only one manifest is loaded
 		h.options.hint(fmt.Sprintf("the agent %s has tools that are not loaded: %s", name,
-			strings.Join(h.became(unknown), ", ")))
+			strings.Join(h.describeRenamed(unknown), ", ")))
 	}
 	return agent, nil
 }
 
-// became returns names that no tool has any more, each with its present meaning.
-func (h *host) became(names []string) []string {
+// describeRenamed returns names that no tool has, each with its present meaning.
+func (h *host) describeRenamed(names []string) []string {
 	var all []string
 	for _, name := range names {
 		if entry, ok := h.registry.Get(name); ok {

@@ -127,7 +127,7 @@ func (o *batchOptions) batch(ctx context.Context, file string) (err error) {
 	for _, call := range calls {
 		called = append(called, call.Function.Name)
 	}
-	h, err := o.open(ctx, opening{runs: true, called: called})
+	h, err := o.open(ctx, openMode{runs: true, called: called})
 	if err != nil {
 		return err
 	}
@@ -293,8 +293,8 @@ func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect
 	return response.ToolCalls, dialect, nil
 }
 
-// gatewayError returns what a document says that is an error of what stands in front of a provider's API, which
-// no dialect has: {"message": …}, {"detail": …} or a page. It returns "" for any other document.
+// gatewayError returns the message of an error document of a gateway in front of a provider's API, which no dialect
+// reads: {"message": …}, {"detail": …} or a page. It returns "" for any other document.
 func gatewayError(document []byte) string {
 	if bytes.HasPrefix(bytes.TrimSpace(document), []byte("<")) {
 		return "the input is HTML or XML, such as the error page of a gateway, and not JSON"
@@ -348,11 +348,11 @@ func notCalls(err error, hints ...string) *failure {
 	return failed(exitUsage, err.Error(), hints...)
 }
 
-// maxNamed is how many items of a response a hint names.
+// maxNamed is the maximum number of items of a response that a hint names.
 const maxNamed = 8
 
-// remark says what in a response has to be done elsewhere: the model may have to continue, and items of the
-// provider's own tools are neither run nor answered here.
+// remark prints hints about parts of a response that this command does not handle: the model may have to continue,
+// and items of the provider's own tools are neither run nor answered here.
 func (o *batchOptions) remark(dialect dialects.Dialect, response *tool.ChatResponse) {
 	if response.FinishReason.WasCut() {
 		text := fmt.Sprintf("the response was cut off (%s), so text or calls may be missing",

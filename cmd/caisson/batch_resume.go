@@ -34,7 +34,7 @@ func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error)
 	if err != nil {
 		return err
 	}
-	h, err := o.open(ctx, opening{runs: true, claims: place})
+	h, err := o.open(ctx, openMode{runs: true, claims: place})
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (h *host) hasToolsOf(pending []tool.Action) error {
 	return nil
 }
 
-// changedHints names the approved calls that need approval again because what they would do has
+// changedHints names the approved calls that need approval again because their actions have
 // changed since they were reviewed.
 func changedHints(before, after []tool.Action) []string {
 	looked := make(map[string]tool.Action, len(before))
@@ -234,9 +234,9 @@ func pendingHints(pending []tool.Action) []string {
 	return hints
 }
 
-// decisions returns what --approve and --refuse say about the pending calls. An approval names what
-// was shown by its fingerprint. The batch file cannot provide that, because anyone could have
-// written to it since, wherever it is.
+// decisions returns the decisions of --approve and --refuse about the pending calls. An approval identifies
+// the reviewed action by its fingerprint. The fingerprint cannot come from the batch file, because anyone
+// could have written to it since, wherever it is.
 func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error) {
 	var approvals []tool.Approval
 	var wrong []message

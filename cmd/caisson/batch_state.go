@@ -77,8 +77,8 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 }
 
 // keepsBatchFromTools rejects places for a paused batch to which a loaded tool may write. Such a tool
-// could change the batch before somebody approves it, or have it run twice. All tools count, not only those
-// that are called: called tools may call others, and while a batch is paused other batches run.
+// could change the batch before its approval, or have it run twice. All tools count, not only those
+// that are called: called tools may call other tools, and while a batch is paused other batches run.
 func (h *host) keepsBatchFromTools(paths []string) error {
 	for _, path := range paths {
 		err := h.keepsFromTools(path, "a paused batch is", "it could change what somebody approves")

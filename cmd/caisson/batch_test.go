@@ -176,8 +176,7 @@ func TestFlagsAreGivenAgain(t *testing.T) {
 	}
 }
 
-// TestOutputsAreReadInEveryDialect: a client may submit what Results of any dialect writes, whatever the
-// dialect of the calls.
+// TestOutputsAreReadInEveryDialect: a client may submit the Results of any dialect, whatever the dialect of the calls.
 func TestOutputsAreReadInEveryDialect(t *testing.T) {
 	records := []tool.Record{{
 		Call:   tool.Call{ID: "call_1", Type: tool.FunctionCall, Function: tool.Function{Name: "ask_user", Arguments: "{}"}},
@@ -354,7 +353,7 @@ func TestDecisionsNameOneCall(t *testing.T) {
 	require.ErrorAs(t, err, &told)
 	require.Len(t, told.messages, 2, "each mistake is reported once")
 	assert.Empty(t, told.messages[0].hints)
-	assert.Equal(t, pendingHints(pending), told.messages[1].hints, "and so is what is paused")
+	assert.Equal(t, pendingHints(pending), told.messages[1].hints, "and so are the pending calls")
 }
 
 // TestNothingRunsWhoseResultCannotBeWritten: a provider that matches results by id rejects calls without
@@ -364,7 +363,7 @@ func TestNothingRunsWhoseResultCannotBeWritten(t *testing.T) {
 	require.NoError(t, answerable(anthropic.New(), []tool.Call{{ID: "a", Function: tool.Function{Name: "probe", Arguments: "{"}}}))
 }
 
-// TestLongResponsesAreRefused: what is too long for a response would be read as plain calls, and answered in
+// TestLongResponsesAreRefused: otherwise a response that is too long would be read as plain calls, and answered in
 // another form.
 func TestLongResponsesAreRefused(t *testing.T) {
 	document := []byte(`{"choices":[{"index":0,"message":{"tool_calls":[{"id":"a","function":{"name":"probe","arguments":"{}"}}]}}]}` + strings.Repeat(" ", dialects.MaxDocument))

@@ -24,7 +24,7 @@ const (
 	streamResponses = "responses"
 )
 
-// streamForm stands for no form in the usage of --stream and as its value.
+// streamForm is the placeholder in the usage of --stream, and the flag's value if no form is given.
 const streamForm = "FORM"
 
 // outcomeEvent is the name and the type of the server-sent event that ends a stream. It is not part
@@ -111,7 +111,7 @@ func (v *batchView) follow(event tool.Event) bool {
 	return v.broken == nil
 }
 
-// outcome is what a program reads to continue a batch.
+// outcome is the JSON from which a program continues a batch.
 type outcome struct {
 	Type   string          `json:"type,omitempty"` // only in server-sent events
 	Status executor.Status `json:"status"`
@@ -123,7 +123,7 @@ type outcome struct {
 	*waiting
 }
 
-// waiting is what a paused batch needs.
+// waiting has the outputs and approvals that a paused batch needs.
 type waiting struct {
 	Required  required      `json:"required_action"`
 	Approvals []tool.Action `json:"approvals"`
@@ -211,7 +211,7 @@ func (v *batchView) results(records []tool.Record) (json.RawMessage, error) {
 	return encoded(view.List(records))
 }
 
-// waiting returns what the pending actions need.
+// waiting returns the outputs and approvals that the pending actions need.
 func (v *batchView) waiting(pending []tool.Action) (*waiting, error) {
 	w := &waiting{Approvals: []tool.Action{},
 		Required: required{Type: "submit_tool_outputs", Outputs: submitted{CallIDs: []string{}}}}
@@ -286,8 +286,8 @@ func (h *host) hostFailures(ended executor.Report) *failure {
 		if record.Result.Kind == tool.Internal {
 			add(i, record)
 		}
-		for _, made := range h.witness.failed {
-			if made.Result.Kind == tool.Internal && h.witness.root(made.CallID) == record.CallID {
+		for _, made := range h.observer.failed {
+			if made.Result.Kind == tool.Internal && h.observer.root(made.CallID) == record.CallID {
 				add(i, made)
 			}
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
 )
 
-// TestBenchPrints: people get tables and are told what was left out, unless they want quiet.
+// TestBenchPrints: people get tables and programs get JSON. A hint names omitted measurements, unless the command is
+// quiet.
 func TestBenchPrints(t *testing.T) {
 	report := &benchmark.Report{
 		Rows:     []benchmark.Row{{Guest: guests.C, Payload: 100, Scheme: benchmark.Caisson, Callers: 1, P50: 4, P99: 12, CallsPerSecond: 200000}},

@@ -69,9 +69,9 @@ func newCall(given options) *cobra.Command {
 	return command
 }
 
-// sameFlags makes a command that runs no calls accept all flags of call, so that those of a call can be
-// repeated with it, but for those that would contradict it. The ones that it does not have itself are without effect
-// there, and not shown.
+// sameFlags makes a command that runs no calls accept all flags of call, so that a person can repeat the flags of a
+// call with it. It leaves out the flags in but, which would contradict the command. Added flags have no effect and are
+// not shown.
 func (o *options) sameFlags(command *cobra.Command, but ...string) {
 	newCall(*o).Flags().VisitAll(func(flag *pflag.Flag) {
 		if command.Flags().Lookup(flag.Name) == nil && !slices.Contains(but, flag.Name) {
@@ -103,7 +103,7 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 			return err
 		}
 	}
-	h, err := o.open(ctx, opening{runs: true, called: args[:1]})
+	h, err := o.open(ctx, openMode{runs: true, called: args[:1]})
 	if err != nil {
 		return err
 	}

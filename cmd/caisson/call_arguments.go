@@ -35,7 +35,7 @@ func arePairs(words []string, tolerant bool) (pairs bool, wrong int) {
 	return found > 0, other
 }
 
-// isBare reports whether a word can be nothing but a VALUE or a KEY alone: no JSON, not even with mistakes, and not
+// isBare reports whether a word can only be a VALUE, or a KEY without one: no JSON, not even with mistakes, and not
 // the name of an input.
 func isBare(word string) bool {
 	return strings.TrimSpace(word) != "" && word != "-" && !strings.HasPrefix(word, "@") &&
@@ -68,7 +68,7 @@ func wrongWord(m *manifests.Manifest, words []string, wrong int) *failure {
 		"give the arguments as KEY=VALUE words"+example+", or as one JSON object in quotes")
 }
 
-// wordHints says how to write arguments to who wrote a bare word, which is no JSON object.
+// wordHints says how to write arguments if the only one is a bare word instead of a JSON object.
 func wordHints(words []string, record tool.Record) []string {
 	if record.Result.Kind != tool.InvalidArguments || len(words) != 1 || words[0] == "-" ||
 		strings.HasPrefix(words[0], "@") || strings.Contains(words[0], "{") {
@@ -101,8 +101,7 @@ func argumentsOf(ctx context.Context, m *manifests.Manifest, words []string) (st
 	return "{" + strings.Join(members, ",") + "}", nil
 }
 
-// meantBy returns the parameter that a name stands for, and whether the manifest says what the text means
-// under that name.
+// meantBy returns the parameter that a name means, and whether the manifest translates the text under that name.
 func meantBy(m *manifests.Manifest, name, text string) (parameter string, translated bool) {
 	for _, alias := range m.ParameterAliases {
 		if alias.Name == name {

@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// TestArgumentsAsPairs: the schema says what a word's value is, and what cannot be one is refused.
+// TestArgumentsAsPairs: the schema determines the type of a word's value, and words that cannot be pairs are refused.
 func TestArgumentsAsPairs(t *testing.T) {
 	parameters := noerr.Get(schema.Compile([]byte(`{
 		"type": "object", "additionalProperties": false,

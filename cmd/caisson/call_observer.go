@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// callObserver collects what the operator is told about calls beyond their records, as the recorder of
-// calls that have ended and as the registry that they go through. It is safe for concurrent use; its
+// callObserver collects facts about calls that are for the operator and not in their records. It is the recorder of
+// calls that have ended, and wraps the registry that they go through. It is safe for concurrent use; its
 // maps are read only after the batch has ended.
 type callObserver struct {
 	*registry.Registry
@@ -32,8 +32,8 @@ type callObserver struct {
 	causes map[string]error
 }
 
-// over makes the witness wrap a registry.
-func (w *callObserver) over(tools *registry.Registry) executor.Resolver {
+// wrap makes the observer wrap a registry.
+func (w *callObserver) wrap(tools *registry.Registry) executor.Resolver {
 	w.Registry = tools
 	return w
 }

@@ -44,7 +44,7 @@ func newCompile(o options) *cobra.Command {
 	return command
 }
 
-// compiled is what compile prints as JSON.
+// compiled is the JSON that compile prints.
 type compiled struct {
 	Folder string         `json:"folder"`
 	Tools  []compiledTool `json:"tools"`
@@ -52,7 +52,7 @@ type compiled struct {
 
 type compiledTool struct {
 	Name    string `json:"name"`
-	Problem string `json:"problem"` // why its module was not compiled; empty if it was
+	Problem string `json:"problem"` // the reason why its module was not compiled; empty if it was
 }
 
 func (o *options) compile(ctx context.Context) (err error) {
@@ -60,7 +60,7 @@ func (o *options) compile(ctx context.Context) (err error) {
 	if folder == "" {
 		return failed(exitUsage, "there is no cache folder to compile into", "name one with --cache-dir DIR")
 	}
-	h, err := o.open(ctx, opening{starts: true, fills: true})
+	h, err := o.open(ctx, openMode{starts: true, fills: true})
 	if err != nil {
 		return err
 	}

@@ -58,15 +58,15 @@ func newCompletion() *cobra.Command {
 	}
 }
 
-// completion returns the words that a shell offers for the next one. It says nothing else: a person is typing.
+// completion returns the words that a shell offers for the next one. It prints nothing else, since a person is typing.
 type completion = func(command *cobra.Command, args []string, word string) ([]cobra.Completion,
 	cobra.ShellCompDirective)
 
-// opened loads the tools of the flags so far, without a word, and shows them to use.
+// opened loads the tools of the flags so far, without any output, and passes them to use. It returns nil if that fails.
 func (o *options) opened(ctx context.Context, use func(h *host) []cobra.Completion) []cobra.Completion {
 	silent := *o
 	silent.stdout, silent.stderr, silent.quiet, silent.verbose = io.Discard, io.Discard, true, false
-	h, err := silent.open(ctx, opening{})
+	h, err := silent.open(ctx, openMode{})
 	if err != nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (o *options) opened(ctx context.Context, use func(h *host) []cobra.Completi
 	return use(h)
 }
 
-// toolNames completes the names of tools, as far as they are not given yet.
+// toolNames completes the names of tools, except those that are given already.
 func (o *options) toolNames(ctx context.Context, given []string) []cobra.Completion {
 	return o.opened(ctx, func(h *host) (names []cobra.Completion) {
 		allowed, err := h.allowedTools()

@@ -246,7 +246,7 @@ func (o *options) printPage(entry records.Entry, p pageOptions) error {
 }
 
 // referenceOf returns the reference of a part of a result, as in [tool.Cut]. The reference of the
-// output is the call's id alone.
+// output is only the call's id.
 func referenceOf(id, part string) string {
 	if part == partOutput {
 		return id
@@ -302,16 +302,16 @@ func wireText(content any) string {
 	return string(text)
 }
 
-// pageOf returns at most most bytes of a text, or all if most is 0. The page starts at the first
+// pageOf returns at most limit bytes of a text, or all if limit is 0. The page starts at the first
 // character at or after byte from, ends between two characters, and has at least one character.
-func pageOf(whole string, from, most int64) tool.Page {
+func pageOf(whole string, from, limit int64) tool.Page {
 	begin := int(from)
 	for begin < len(whole) && !utf8.RuneStart(whole[begin]) {
 		begin++
 	}
 	end := len(whole)
-	if rest := int64(end - begin); most > 0 && most < rest {
-		end = begin + int(most)
+	if rest := int64(end - begin); limit > 0 && limit < rest {
+		end = begin + int(limit)
 		for end > begin && !utf8.RuneStart(whole[end]) {
 			end--
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestAmbiguousID: the beginning of several ids leads to those and to no others.
+// TestAmbiguousID: the error for a prefix of several ids lists those ids and no other ones.
 func TestAmbiguousID(t *testing.T) {
 	folder := records.In(t.TempDir())
 	ids := []string{"0199f3c2-5d1e-7aa0-b3a5-000000000001", "0199f3c2-5d1e-7aa0-b3a5-000000000002", "0199ffff-5d1e-7aa0-b3a5-000000000003"}

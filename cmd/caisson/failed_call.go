@@ -77,7 +77,7 @@ func alsoDenied(denials []tool.Denial) []string {
 // was missing, or why the host failed. They may have caused the tool's own failure.
 func (h *host) nestedHints() []string {
 	var hints []string
-	for _, made := range h.witness.failed {
+	for _, made := range h.observer.failed {
 		name := made.Function.Name
 		switch made.Result.Kind {
 		case tool.Internal:
@@ -97,7 +97,7 @@ func (h *host) nestedHints() []string {
 // internalFailure explains a failure of the host to the operator. A failure caused by a module or a
 // directory is a configuration error.
 func (h *host) internalFailure(record tool.Record) *failure {
-	name, cause := record.Function.Name, h.witness.causes[record.CallID]
+	name, cause := record.Function.Name, h.observer.causes[record.CallID]
 	if cause == nil {
 		return failed(exitFailed, name+": "+record.Result.Error, "run the command again with --verbose to see the cause")
 	}
@@ -136,8 +136,8 @@ var limitValues = map[tool.Kind]func(runtime.Limits) int64{
 	tool.Fuel:     func(l runtime.Limits) int64 { return l.Fuel },
 }
 
-// limitHints names the limit to raise: that of the profile that the call names if it is lower than the others, or
-// the manifest's if it is lower than the flag's, or the flag's.
+// limitHints names the lowest of three limits, which is the one to raise: that of the profile that the call names,
+// the manifest's or the flag's.
 func (h *host) limitHints(record tool.Record) []string {
 	name, kind := record.Function.Name, record.Result.Kind
 	entry, ok := h.registry.Get(name)
@@ -150,7 +150,7 @@ func (h *host) limitHints(record tool.Record) []string {
 	}
 	limit, asked := view.Limits[kind], entry.Manifest.Limits
 	if value, ok := limitValues[kind]; ok {
-		if hint := profileHint(value, entry.Manifest.Behavior.Profile, h.witness.profiles[record.CallID], t); hint != "" {
+		if hint := profileHint(value, entry.Manifest.Behavior.Profile, h.observer.profiles[record.CallID], t); hint != "" {
 			return []string{hint}
 		}
 		if value(runtime.Limits{Timeout: asked.Timeout, Memory: asked.Memory, Fuel: asked.Fuel}) != value(t.Limits()) {
@@ -160,8 +160,8 @@ func (h *host) limitHints(record tool.Record) []string {
 	return []string{limit.Raise(entry.Manifest.File, placeIn(entry.Manifest, limit.Key))}
 }
 
-// profileHint says which profile to name if the one that an argument names is what limits the call, or "" if it
-// is not.
+// profileHint names the profiles that allow more, if the profile that an argument names limits the call. Otherwise it
+// returns "".
 func profileHint(value func(runtime.Limits) int64, argument, profile string, t *runtime.Tool) string {
 	profiles := t.ProfileLimits()
 	if profile == "" || !lower(value(profiles[profile]), value(t.Limits())) {
@@ -182,7 +182,7 @@ func profileHint(value func(runtime.Limits) int64, argument, profile string, t *
 	return hint
 }
 
-// lower reports whether a limit is lower than another one. Zero is no limit.
+// lower reports whether a limit is lower than another one. Zero means unlimited.
 func lower(limit, than int64) bool { return limit != 0 && (than == 0 || limit < than) }
 
 // placeIn returns a manifest's file, with the line of a key if it has the key.

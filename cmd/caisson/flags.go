@@ -41,7 +41,7 @@ type options struct {
 	approved     []manifests.PolicyApproval
 	cacheDir     *string // for compiled code; "" for none, nil for the default
 	agent        string  // whose tools are the only ones; empty for all
-	tenant       string  // whose agents they are, and for whom calls are made; may be empty
+	tenant       string  // the owner of the agents and of the calls; may be empty
 	stateDir     *string // for records and paused batches; "" for none, nil for the default
 	trusted      []string
 	interpreters interpreter.Folder // empty for the default
@@ -61,7 +61,7 @@ func (o *options) outputFlags(command *cobra.Command, json string) {
 	command.Flags().BoolVar(&o.quiet, "quiet", false, "print results and errors only: no hints, no progress, no tool logs")
 }
 
-// toolFlags adds the flags that say which tools there are and what they may do.
+// toolFlags adds the flags that select the tools and their permissions.
 func (o *options) toolFlags(command *cobra.Command) {
 	o.sourceFlags(command)
 	o.policyFlags(command)
@@ -350,7 +350,7 @@ func (o *options) cacheFolder() (string, error) {
 	return runtime.DefaultCacheDir()
 }
 
-// compiledIn is like cacheFolder, and says so if there is no folder.
+// compiledIn is like cacheFolder, and prints a hint if it finds no folder.
 func (o *options) compiledIn() string {
 	dir, err := o.cacheFolder()
 	if err != nil { // as in a container

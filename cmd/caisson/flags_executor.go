@@ -18,7 +18,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// reuseFor is how long an answer of a read-only tool may be reused if its manifest does not say.
+// reuseFor is the time for which an answer of a read-only tool may be reused if its manifest does not set one.
 const reuseFor = 5 * time.Minute
 
 // executorFlags adds the flags for reading, running and truncating calls. every says which calls
@@ -39,7 +39,7 @@ func (o *options) executorFlags(command *cobra.Command, every, uncut string) {
 }
 
 // runFlags adds the flags of commands that run calls. state says what the command stores in the state folder, and the
-// others are as in [options.executorFlags].
+// other parameters are those of [options.executorFlags].
 func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
 	o.toolFlags(command)
 	o.agentFlag(command)
@@ -83,8 +83,8 @@ func (o *options) executorOptions(hint func(tool.Cut) string) (executor.Options,
 	options := executor.Options{
 		Parallel: o.parallel, NoRepair: o.noRepair, TolerantJSON: o.tolerantJSON,
 		Reuse: executor.Reuse{TTL: reuseFor},
-		// All calls are one person's. Nobody needs protection from their number, and none should be
-		// skipped because earlier ones crashed.
+		// All calls are one person's. No other tenant needs protection from their number, and no call
+		// should be skipped because earlier ones crashed.
 		Limits:  executor.Limits{Running: o.parallel, PerTenant: o.parallel, PerTool: o.parallel},
 		Rates:   executor.Rates{All: unlimited, PerTenant: unlimited, PerTool: unlimited},
 		Breaker: executor.Breaker{Off: true},

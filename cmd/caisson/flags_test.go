@@ -77,7 +77,7 @@ func TestContextFlag(t *testing.T) {
 	assert.Equal(t, want, o.policy().For("any", "").Context)
 }
 
-// TestParsedFlags checks which values single flags accept, and the advice for the others.
+// TestParsedFlags checks which values single flags accept, and the advice for rejected ones.
 func TestParsedFlags(t *testing.T) {
 	digest := strings.Repeat("0a", 32)
 	for flag, test := range map[string]struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// secretError says what is wrong with the value of --secret. The value must not be repeated with it,
+// secretError describes the fault of a value of --secret. The value must not be printed with it,
 // since it may contain the secret itself.
 type secretError string
 
@@ -154,7 +154,7 @@ func readSecret(text string) (manifests.SecretGrant, error) {
 	return secret, nil
 }
 
-// secretProblem says what is wrong with a secret, without repeating what may be its value.
+// secretProblem describes the fault of a secret, without repeating text that may be its value.
 func secretProblem(problem manifests.Problem, kind string) error {
 	switch {
 	case strings.HasSuffix(problem.Path, ".name"):

@@ -262,8 +262,7 @@ func flagHost(host string, ports []int) string {
 	return host
 }
 
-// TestFlagsAreRead: flags that are printed are ones that the command line takes, for what the rule
-// is about.
+// TestFlagsAreRead: the command line accepts the flags that are printed for a rule.
 func TestFlagsAreRead(t *testing.T) {
 	network := manifests.NetworkPermission{Host: "*.example.com", Ports: []int{80, 8443}, Methods: []string{"POST"}, Schemes: []string{"https", "http"}}
 	rule := manifests.Grants{Network: []manifests.NetworkGrant{{NetworkPermission: network}}, Calls: []manifests.NameGrant{{Name: "b"}},

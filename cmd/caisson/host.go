@@ -29,7 +29,7 @@ type host struct {
 	logger       *slog.Logger // nil without --verbose
 	runaways     *runaways
 	session      *executor.Session // nil before [host.start]
-	witness      *callObserver     // nil if no calls are run
+	observer     *callObserver     // nil if no calls are run
 	stateProblem error             // the reason for a missing folder of records
 }
 
@@ -59,8 +59,8 @@ func (h *host) withCallees(names []string) []registry.Entry {
 	return all
 }
 
-// problems returns what kept tools from being loaded: of each broken manifest the first problem, with
-// what follows from it.
+// problems returns the problems that kept tools from being loaded: the first of each broken manifest, and its
+// consequences.
 func (h *host) problems() []manifests.Problem {
 	var all []manifests.Problem
 	for _, problem := range h.Problems() {
@@ -69,7 +69,7 @@ func (h *host) problems() []manifests.Problem {
 	return all
 }
 
-// serverLog returns the log of a command that serves: of everything with --verbose, and otherwise from a level on.
+// serverLog returns the log of a command that serves. Without --verbose, it logs only the given level and above.
 func (h *host) serverLog(level slog.Level) *slog.Logger {
 	if h.logger != nil {
 		return h.logger
@@ -110,7 +110,7 @@ func (h *host) whereTools() string {
 		return "there is no tool in " + strings.Join(h.sources, ", ") + "; " +
 			cmp.Or(h.pluginsHint(), "name a folder that has a tool.yaml or NAME.tool.yaml with --tools DIR")
 	}
-	return terminal.ToRun(h.options.again("caisson list", sourceFlagNames...)) + " to see the tools"
+	return terminal.ToRun(h.options.repeatFlags("caisson list", sourceFlagNames...)) + " to see the tools"
 }
 
 // pluginsHint says how to name a manifest of Extism that is in one of the sources, or "".
@@ -125,7 +125,7 @@ func (h *host) pluginsHint() string {
 
 // inspectCommand returns the command that inspects a tool, with the given flags of this one.
 func (h *host) inspectCommand(name string, flags []string) string {
-	return h.options.again("caisson inspect "+terminal.Quote(name), flags...)
+	return h.options.repeatFlags("caisson inspect "+terminal.Quote(name), flags...)
 }
 
 // readOn says where to find the rest of a truncated result. A reference is the call's id, followed

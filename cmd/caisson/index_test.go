@@ -58,7 +58,7 @@ func TestAttackForgedIndex(t *testing.T) {
 	}
 }
 
-// forge replaces a text in what an index says of a manifest by another one of the same length.
+// forge replaces a text in an index's entry for a manifest by another one of the same length.
 func forge(t *testing.T, index, manifest, old, replacement string) {
 	t.Helper()
 	require.Len(t, replacement, len(old))

@@ -95,7 +95,7 @@ func (o *options) show(value any, text string) error {
 	return o.print(text)
 }
 
-// encoded returns a value as JSON. People also read it and approve what they see in it, so it
+// encoded returns a value as JSON. People also read it and approve the calls that it shows, so it
 // escapes characters that deceive them. For programs the value is the same.
 func encoded(value any) (json.RawMessage, error) {
 	text, err := jsontext.Encode(value)

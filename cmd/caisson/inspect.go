@@ -100,7 +100,7 @@ func (o *options) inspect(ctx context.Context, name string) (err error) {
 			o.only, name = name, m.Name
 		}
 	}
-	h, err := o.open(ctx, opening{starts: true})
+	h, err := o.open(ctx, openMode{starts: true})
 	if err != nil {
 		return err
 	}
@@ -161,11 +161,11 @@ func (h *host) find(ctx context.Context, name string, p *progress) (view.Tool, e
 	return found, nil
 }
 
-// noSuchTool says what became of a name that no tool has: it was retired or kept out, or is misspelt.
+// noSuchTool returns the error for a name that no tool has: it was retired or kept out, or is misspelt.
 func (h *host) noSuchTool(name string) error {
 	if instead, ok := h.registry.Replacement(name); ok {
 		return failed(exitUsage, fmt.Sprintf("the tool %q is retired; %s replaces it", name, instead),
-			terminal.ToRun(h.options.again("caisson inspect "+instead, toolFlagNames...))+" to see it")
+			terminal.ToRun(h.options.repeatFlags("caisson inspect "+instead, toolFlagNames...))+" to see it")
 	}
 	for _, d := range h.registry.Duplicates() {
 		if d.Name == name {
@@ -180,7 +180,7 @@ func (h *host) noSuchTool(name string) error {
 	return failed(exitUsage, text, h.whereTools())
 }
 
-// inspectModule shows what a module without a manifest is, and a manifest to start from.
+// inspectModule shows the kind of a module without a manifest, and a manifest to start from.
 func (o *options) inspectModule(path string, onlyManifest bool) error {
 	found, err := runtime.RecogniseFile(path)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson/internal/guests"
 )
 
-// TestStartingManifestsAreValid: of each module that is shipped with its tools, and of those that tests make requests
-// with, --manifest writes what validate accepts, and says what a person has to write.
+// TestStartingManifestsAreValid: for each module that is shipped with its tools, and for those that tests make requests
+// with, --manifest writes a manifest that validate accepts, and that says what a person has to write.
 func TestStartingManifestsAreValid(t *testing.T) {
 	root, err := guests.Compile(t.Context())
 	require.NoError(t, err)

@@ -97,14 +97,14 @@ func completeLanguages(
 	return languages, cobra.ShellCompDirectiveNoFileComp
 }
 
-// interpreterState is what the commands print of an interpreter as JSON.
+// interpreterState is the JSON that the commands print for an interpreter.
 type interpreterState struct {
 	Language  string `json:"language"`
 	Name      string `json:"name"`
 	Origin    string `json:"origin"`
 	SHA256    string `json:"sha256"`
 	Installed bool   `json:"installed"`
-	File      string `json:"file"` // where it is, or would be
+	File      string `json:"file"` // its path, even if it is not installed
 	Problem   string `json:"problem"`
 }
 
@@ -220,9 +220,9 @@ func (o *options) compileInterpreter(ctx context.Context, i interpreter.Interpre
 	if err != nil {
 		return err
 	}
-	alone := *o
-	alone.only = manifest
-	h, err := alone.open(ctx, opening{starts: true})
+	single := *o
+	single.only = manifest
+	h, err := single.open(ctx, openMode{starts: true})
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func newList(o options) *cobra.Command {
 }
 
 func (o *options) list(ctx context.Context, all bool) (err error) {
-	h, err := o.open(ctx, opening{})
+	h, err := o.open(ctx, openMode{})
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (o *options) definitions(ctx context.Context, name string, strict bool) (er
 		return failed(exitUsage, fmt.Sprintf("--definitions %q: there is no such dialect", name),
 			"want one of "+strings.Join(dialects.Names(), ", "))
 	}
-	h, err := o.open(ctx, opening{})
+	h, err := o.open(ctx, openMode{})
 	if err != nil {
 		return err
 	}
@@ -125,8 +125,8 @@ func (o *options) definitions(ctx context.Context, name string, strict bool) (er
 	return o.printJSON(document)
 }
 
-// refusal returns an error if the provider would refuse a request with the definitions. Its hints say what
-// to do about the first reason, and what the others are.
+// refusal returns an error if the provider would refuse a request with the definitions. Its hints have the
+// fix for the first reason, and list the other reasons.
 func refusal(dialect string, findings []dialects.Finding) error {
 	refused := slices.DeleteFunc(slices.Clone(findings),
 		func(f dialects.Finding) bool { return f.Severity != dialects.Refused || f.Adapted })

@@ -50,7 +50,7 @@ func init() {
 	}
 }
 
-// measured is what a server did under load.
+// measured has the measurements of a server under load.
 type measured struct {
 	requests, errors int64
 	p50, p99         time.Duration
@@ -179,8 +179,8 @@ func started(t *testing.T, command *exec.Cmd) (url string, pid int) {
 	}
 }
 
-// TestServeLoad: 64 connections that never rest get no error, and memory stays flat. What is printed beside it is for
-// the reader: latencies, processor time beside that of plain net/http, and MCP beside the SDK's own server.
+// TestServeLoad: 64 connections that are always busy get no error, and memory stays flat. The test also prints
+// latencies, processor time compared with plain net/http, and MCP compared with the SDK's own server.
 func TestServeLoad(t *testing.T) {
 	module, err := os.ReadFile(filepath.Join("..", "..", "internal", "benchmark", "guests", "c", "tool.wasm"))
 	require.NoError(t, err)

@@ -51,9 +51,9 @@ func newMCP(o options) *cobra.Command {
 	return command
 }
 
-// mcp serves the client that started the command until it has gone.
+// mcp serves the client that started the command until it disconnects.
 func (o *options) mcp(ctx context.Context) (err error) {
-	h, err := o.open(ctx, opening{serves: true})
+	h, err := o.open(ctx, openMode{serves: true})
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (o *options) mcp(ctx context.Context) (err error) {
 	return nil
 }
 
-// toClose is how long a client that does not read its answers may delay the end of the command.
+// toClose is the maximum time by which a client that does not read its answers may delay the end of the command.
 const toClose = time.Second
 
 // closeLines closes the server of a client over lines.
@@ -128,7 +128,7 @@ func (h *host) addOutputTool() ([]string, error) {
 	return []string{pages.Manifest().Name}, nil
 }
 
-// input returns standard input so that a read can be given up.
+// input returns standard input with a Close that, if possible, ends a blocked read.
 func input(stdin io.Reader) io.ReadCloser {
 	if closer, ok := stdin.(io.ReadCloser); ok {
 		return closer

@@ -131,7 +131,7 @@ func TestMCPWithTheSDKsClient(t *testing.T) {
 	assert.Empty(t, stderr.String())
 }
 
-// TestMCPToolTakenFromAnAgent: the command offers and runs what its agent may call now.
+// TestMCPToolTakenFromAnAgent: the command offers and runs the tools that its agent may call now.
 func TestMCPToolTakenFromAnAgent(t *testing.T) {
 	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator"))(t)
 	tools, state := filepath.Join(root, "wasm-tools"), t.TempDir()
@@ -222,8 +222,8 @@ func TestAttackMCPUnread(t *testing.T) {
 	assert.Less(t, time.Since(began), 12*time.Second)
 }
 
-// TestMCPOutputIsOnlyMessages: whatever a client sends, standard output has messages alone, and messages to people
-// are on standard error.
+// TestMCPOutputIsOnlyMessages: whatever a client sends, standard output has only messages of the protocol, and messages
+// to people are on standard error.
 func TestMCPOutputIsOnlyMessages(t *testing.T) {
 	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator"))(t)
 	for name, line := range map[string]string{
@@ -249,7 +249,7 @@ func TestMCPOutputIsOnlyMessages(t *testing.T) {
 	}
 }
 
-// TestMCPAgent: an agent's client sees and calls the agent's tools, and what reads on in their results.
+// TestMCPAgent: an agent's client sees and calls the agent's tools, and the tool that reads the rest of their results.
 func TestMCPAgent(t *testing.T) {
 	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files"))(t)
 	state := t.TempDir()

@@ -21,8 +21,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// message is a line about what went wrong and lines about what to do. They start in lower case and
-// end without a period.
+// message is a line about a problem and lines with hints. They start in lower case and end without a period.
 type message struct {
 	text  string
 	hints []string
@@ -142,7 +141,7 @@ func messagesOf(err error) []message {
 }
 
 // grantMessage returns the message for a grant that cannot be given. Every tool that the grant is for has the same
-// error, whether or not it requests what is granted.
+// error, whether or not it requests the permission.
 func grantMessage(err error) (message, bool) {
 	failure, ok := errors.AsType[*runtime.Error](err)
 	if !ok || !errors.Is(failure, runtime.ErrGrant) {

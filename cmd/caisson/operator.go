@@ -112,11 +112,11 @@ func (o *options) policyFlags(command *cobra.Command) {
 		o.addSecret)
 }
 
-// operator holds what the user of the command decided about tools.
+// operator holds the decisions of the command's user about tools.
 type operator struct {
 	options *options
 	policy  *manifests.Policy // the zero value without --config
-	flags   *manifests.Policy // what flags grant to all tools and say about approvals
+	flags   *manifests.Policy // the grants to all tools, and the approvals, from flags
 	profile manifests.Profile
 	context map[string]string // context values that the host fills in
 }
@@ -182,7 +182,7 @@ func (op *operator) contextValues() (map[string]string, error) {
 	return values, nil
 }
 
-// contextSource returns what the policy says about a context value. It compares names without
+// contextSource returns the policy's source of a context value. It compares names without
 // regard to case, because many JSON decoders do.
 func (op *operator) contextSource(name string) (manifests.ContextSource, bool) {
 	for _, source := range op.policy.Context {
@@ -193,7 +193,7 @@ func (op *operator) contextSource(name string) (manifests.ContextSource, bool) {
 	return manifests.ContextSource{}, false
 }
 
-// contextNote returns what would allow a denied request of a tool whose manifest is in a file, and a note on the source
+// contextNote returns the remedy for a denied request of a tool whose manifest is in a file, and a note on the source
 // of the context value. The remedy has no flag for a value that the policy does not let flags set, and no policy key
 // that the policy already has.
 func (op *operator) contextNote(denial tool.Denial, file string) (view.Remedy, []string) {
@@ -222,7 +222,7 @@ func (op *operator) contextNote(denial tool.Denial, file string) (view.Remedy, [
 func (op *operator) file() string { return cmp.Or(op.options.config, check.PolicyName) }
 
 // unusedFile returns a hint about a policy here that was not named. It is never used automatically,
-// because a folder with somebody else's tools could contain its own policy.
+// because a folder with third-party tools could contain its own policy.
 func (op *operator) unusedFile() []string {
 	if op.options.config != "" {
 		return nil

@@ -26,7 +26,7 @@ const (
 	programTimeout = 200 * time.Millisecond
 	// programSlack is the time to start a process and compile the program.
 	programSlack = time.Second
-	// programPatience is how long a process may run before it is killed.
+	// programPatience is the time after which a process is killed.
 	programPatience = 10 * time.Second
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/internal/terminal"
 )
 
-// patience is how long an operation takes before it is reported.
+// patience is the time after which an operation is reported as slow.
 const patience = 300 * time.Millisecond
 
 // progress reports slow operations to a person at a terminal, one at a time.
@@ -59,7 +59,7 @@ func (p *progress) during(what string, work func()) {
 // defaultWidth is the width of a table that is not for a terminal, in columns.
 const defaultWidth = 80
 
-// widthOf returns how wide a table may be that is written to w.
+// widthOf returns the maximum width of a table that is written to w, in columns.
 func widthOf(w io.Writer) int {
 	if file, ok := w.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {

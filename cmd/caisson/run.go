@@ -72,7 +72,7 @@ func usual(err error) error {
 	return failed(exitUsage, err.Error())
 }
 
-// asksOfTools rejects an --ask that matches no tool, because somebody relies on it.
+// asksOfTools rejects an --ask that matches no tool, because the operator relies on being asked.
 func (h *host) asksOfTools() error {
 	var tools []*manifests.Manifest
 	for _, entry := range h.registry.List() {
@@ -100,7 +100,7 @@ func (h *host) order(ctx context.Context, approved bool, call tool.Call) (execut
 		return executor.Report{}, err
 	}
 	report, err := h.execute(ctx, executor.Batch{Calls: []tool.Call{call}}, nil)
-	// What an approval covers may change while the call is paused, so limit the number of attempts.
+	// The action to approve may change while the call is paused, so limit the number of attempts.
 	for tries := 0; err == nil && report.Status == executor.RequiresAction; tries++ {
 		if tries == 3 {
 			return report, failed(exitFailed, entry.Name+": what it may do keeps changing, so the call cannot be approved")

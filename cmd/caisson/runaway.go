@@ -20,7 +20,7 @@ type runaways struct {
 	timer   *lastresort.Timer // ends the process; nil if there is none
 	ending  bool              // the end can no longer be postponed
 	found   []runtime.Runaway
-	cancels []context.CancelFunc // cancels what runs beside them
+	cancels []context.CancelFunc // cancels the command's other work
 }
 
 // newRunaways returns the collector of runaways for the runtime. If the command owns its process,
@@ -36,7 +36,7 @@ func newRunaways(env environment, quiet bool) *runaways {
 	return r
 }
 
-// lastResort returns what ends the process when nothing else in it runs, or nil.
+// lastResort returns the timer that ends the process even if no Go code can run, or nil if there is none.
 func (r *runaways) lastResort() runtime.LastResort {
 	if r.timer == nil {
 		return nil

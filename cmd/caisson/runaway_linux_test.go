@@ -28,7 +28,7 @@ import (
 
 // These tests need guests that cannot be stopped, so they build the command with faults, each of which
 // replaces a text that occurs once in a file. Those of package metered leave loops after a call without
-// a check. The others depend on the environment: a collector that runs all the time, something that
+// a check. The other faults depend on the environment: a collector that runs all the time, something that
 // repeatedly stops all goroutines, as the collector does in some phases, and no kernel timer.
 var faults = []overlay.Edit{
 	{File: "cmd/caisson/main.go",
@@ -137,7 +137,7 @@ var (
 
 func TestRunaway(t *testing.T) {
 	f := newFaulty(t)
-	// What the process takes beside the call.
+	// The time that the process takes in addition to the call.
 	_, _, _, startup := f.run(t, nil, 20*time.Second, "call", "probe", `{}`)
 	// The timeout, ten seconds in which a guest can use a processor for one on a busy machine, and three to end.
 	within := time.Second + 10*time.Second + 3*time.Second + startup

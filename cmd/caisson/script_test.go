@@ -128,11 +128,11 @@ func goOn(ts *testscript.TestScript, args []string) {
 	checkExit(ts, args[0], ts.Exec("sh", "-c", strings.Replace(found[1], "OUTPUTS", args[2], 1)))
 }
 
-// changing matches what differs between two runs: ids, digests, times and resource usage.
+// changing matches text that differs between two runs: ids, digests, times and resource usage.
 var changing = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}(_[0-9]{13})?|[0-9a-f]{64}|` +
 	`,"(queue|compile)_ns":[0-9]+|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|"(created_at|completed_at|execution_time|fuel|memory_bytes|wall_ns)":[0-9.e-]+`)
 
-// settle replaces what differs between two runs in files, equal texts by equal ones: settle FILE….
+// settle replaces text in files that differs between two runs, equal texts by equal ones: settle FILE….
 func settle(ts *testscript.TestScript, args []string) {
 	for _, file := range args {
 		seen := map[string]string{}

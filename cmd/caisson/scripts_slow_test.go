@@ -4,5 +4,5 @@ package main
 
 import "testing"
 
-// TestSlowScripts runs the scripts that take long, as [TestScripts] runs the others.
+// TestSlowScripts runs the scripts that take long. [TestScripts] runs the rest.
 func TestSlowScripts(t *testing.T) { runScripts(t, "slow") }

@@ -113,7 +113,7 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 		return err
 	}
 	counted := metrics.New()
-	h, err := o.open(ctx, opening{serves: true, shared: o.hasTokens(), recorder: counted})
+	h, err := o.open(ctx, openMode{serves: true, shared: o.hasTokens(), recorder: counted})
 	if err != nil {
 		return err
 	}
@@ -129,10 +129,10 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 	if err := o.callers(h); err != nil {
 		return err
 	}
-	return o.behind(ctx, h, counted.Handler(h.Load), h.serverLog(slog.LevelWarn))
+	return o.serveHost(ctx, h, counted.Handler(h.Load), h.serverLog(slog.LevelWarn))
 }
 
-// parseAddress refuses what is clearly no address to listen on. The server checks the rest.
+// parseAddress refuses text that is clearly not an address to listen on. The server checks the rest.
 func parseAddress(text string) (string, error) {
 	switch {
 	case isWhole(text):
@@ -188,7 +188,7 @@ func (o *serveOptions) check() error {
 // hasTokens reports whether there is a token when the server starts.
 func (o *serveOptions) hasTokens() bool { return o.Tokens != nil && !o.Open }
 
-// callers decides who may call, and what their calls get from the command line.
+// callers sets who may call the server, and the tenant, agent and context values of their calls.
 func (o *serveOptions) callers(h *host) error {
 	o.Local = auth.Caller{Tenant: o.tenant, Agent: o.agent, Context: h.operator.context}
 	tokens := o.Tokens
@@ -209,15 +209,15 @@ func (o *serveOptions) callers(h *host) error {
 	for _, flag := range []struct{ name, value string }{{"--tenant", o.tenant}, {"--agent", o.agent}} {
 		if flag.value != "" {
 			return failed(exitUsage,
-				flag.name+" says for whom callers without a token call, and there are tokens, which say it themselves",
+				flag.name+" is for callers without a token, but there are tokens, so every caller needs one",
 				`leave the flag out, or name a state folder without tokens with --state-dir DIR`)
 		}
 	}
 	return nil
 }
 
-// callerOf returns whom a token stands for, with the context values of the command line. A token cannot
-// set a value that the policy has from elsewhere, nor one that the command line sets.
+// callerOf returns the caller that a token identifies, with the context values of the command line. A token
+// cannot set a value that the policy has from elsewhere, nor one that the command line sets.
 func (h *host) callerOf(token auth.Token) (auth.Caller, error) {
 	caller := token.Caller()
 	values := maps.Clone(h.operator.context)
@@ -240,8 +240,8 @@ func (h *host) callerOf(token auth.Token) (auth.Caller, error) {
 	return caller, nil
 }
 
-// behind serves the host behind the server.
-func (o *serveOptions) behind(ctx context.Context, h *host, metrics http.Handler, log *slog.Logger) (err error) {
+// serveHost runs the server of the host until ctx is done.
+func (o *serveOptions) serveHost(ctx context.Context, h *host, metrics http.Handler, log *slog.Logger) (err error) {
 	kept, agents, err := o.kept(h, log)
 	if err != nil {
 		return err
@@ -263,7 +263,7 @@ func (o *serveOptions) behind(ctx context.Context, h *host, metrics http.Handler
 	}
 	serving, stop := h.runaways.within(ctx)
 	defer stop()
-	err = s.Serve(serving, o.say)
+	err = s.Serve(serving, o.announce)
 	if failure := h.runaways.failure(); failure != nil {
 		return failure
 	}
@@ -284,7 +284,7 @@ func (o *serveOptions) kept(h *host, log *slog.Logger) (*sessions.Sessions, *age
 	return kept, stored, err
 }
 
-// server returns the server with its doors.
+// server returns the server with its endpoints.
 func (o *serveOptions) server(
 	h *host, kept *sessions.Sessions, agents *agents.Store, protocol *mcp.Server,
 ) (*server.Server, error) {
@@ -298,18 +298,18 @@ func (o *serveOptions) server(
 		server.Endpoint{Pattern: "/mcp", Handler: protocol, Drain: protocol.Drain})
 }
 
-// say tells where the server listens, and for whom.
-func (o *serveOptions) say(address net.Addr) {
-	scheme, whom := "http", "everybody on this machine"
+// announce prints where the server listens and who may connect.
+func (o *serveOptions) announce(address net.Addr) {
+	scheme, audience := "http", "everybody on this machine"
 	if o.TLS != nil {
 		scheme = "https"
 	}
 	if o.hasTokens() {
-		whom = "callers with a token"
+		audience = "callers with a token"
 	}
 	if !o.quiet {
-		_, _ = fmt.Fprintf(o.stderr, "caisson: serving %s to %s at %s://%s\n", terminal.Count(o.loaded, "tool"), whom, scheme,
-			address)
+		_, _ = fmt.Fprintf(o.stderr, "caisson: serving %s to %s at %s://%s\n", terminal.Count(o.loaded, "tool"), audience,
+			scheme, address)
 	}
 	if tcp, ok := address.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && o.TLS == nil {
 		o.hint("tokens and calls are not encrypted; use --tls-cert and --tls-key, or a proxy that encrypts")
@@ -340,7 +340,7 @@ func (o *serveOptions) serverProblem(err error) error {
 	return failed(exitFailed, text)
 }
 
-// reasonToListen returns why an address cannot be listened on.
+// reasonToListen returns the reason why the server cannot listen on an address.
 func reasonToListen(err error) string {
 	if call, ok := errors.AsType[*os.SyscallError](err); ok {
 		return call.Err.Error()

@@ -145,7 +145,7 @@ func plain(t *testing.T) *http.Client {
 
 const sevenTimesSix = `{"name":"calculator","arguments":{"expression":"7*6"}}`
 
-// TestServe: everybody on this machine calls tools until the server is told to stop.
+// TestServe: any client on this machine can call tools until the server is told to stop.
 func TestServe(t *testing.T) {
 	s := startServe(t, "--state-dir", t.TempDir())
 	client := plain(t)
@@ -293,7 +293,8 @@ func createToken(t *testing.T, state string, args ...string) (token, id string) 
 	return made.Token, made.ID
 }
 
-// TestServeTokens: with tokens, nobody gets in without one; each sees its tenant, and its calls get its context values.
+// TestServeTokens: with tokens, a request without one is refused; each token sees its tenant, and its calls get its
+// context values.
 func TestServeTokens(t *testing.T) {
 	state, work := t.TempDir(), t.TempDir()
 	for _, project := range []string{"one", "two"} {
@@ -336,7 +337,7 @@ grants: [{tools: ["file_*"], context: [project_id], files: [{path: /project, hos
 		status, _ := s.do(t, client, "POST", "/v1/calls", one, call)
 		return status == 401
 	}, 10*time.Second, 100*time.Millisecond, "within a second, give or take a busy machine")
-	assert.Eventually(t, func() bool { // the end of a request that had begun is told to its client alone
+	assert.Eventually(t, func() bool { // if a request had begun, only its client learns of its end, and not the log
 		status, _ := s.do(t, client, "POST", "/v1/calls", one, call)
 		return status == 401 && strings.Contains(s.log(), "the token was revoked")
 	}, 10*time.Second, 100*time.Millisecond)
@@ -377,9 +378,9 @@ func TestServeFirstTokenWhereToolsWrite(t *testing.T) {
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
-// TestServeRevokedWhileSending: a token is revoked, or expires, while the bodies of its requests are on their way. What
-// they ask for is not done: no approval, no run, no agent, no call, over REST and over MCP. The control is another token,
-// which asks for the same.
+// TestServeRevokedWhileSending: a token is revoked, or expires, while the bodies of its requests are on their way. The
+// requests have no effect: no approval, no run, no agent, no call, over REST and over MCP. The control is another token
+// with the same requests.
 func TestServeRevokedWhileSending(t *testing.T) {
 	state, work := t.TempDir(), t.TempDir()
 	notes := filepath.Join(work, "notes.txt")
@@ -492,7 +493,7 @@ func TestServeRate(t *testing.T) {
 }
 
 // TestServeStopsUnderLoad: every request that was accepted is answered or told that its call was cancelled, and no
-// process or file is left behind.
+// process or temporary file remains.
 func TestServeStopsUnderLoad(t *testing.T) {
 	s := startServe(t, "--state-dir", t.TempDir(), "--drain", "300ms", "--no-reuse")
 	client := plain(t)

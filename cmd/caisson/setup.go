@@ -14,36 +14,36 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// opening says why tools are opened.
-type opening struct {
+// openMode says why tools are opened.
+type openMode struct {
 	starts   bool              // whether programs are compiled and started
 	fills    bool              // whether compiled code is only stored for later, so that tools are granted nothing
 	runs     bool              // whether calls are run as well
-	serves   bool              // whether calls of others are run, until they have gone
-	shared   bool              // whether these are many, who must be protected from each other
-	recorder executor.Recorder // of the calls that are served; may be nil
-	called   []string          // the tools of these calls, as far as they are known
+	serves   bool              // whether the calls of clients are run, until they have disconnected
+	shared   bool              // whether several clients must be protected from each other
+	recorder executor.Recorder // records the calls of clients; may be nil
+	called   []string          // the tools of the calls, if they are known
 	claims   executor.Claimer  // ensures that a batch is resumed only once; may be nil
 }
 
 // open loads the tools that the flags and the policy name, with their grants.
-func (o *options) open(ctx context.Context, opening opening) (_ *host, err error) {
+func (o *options) open(ctx context.Context, mode openMode) (_ *host, err error) {
 	if o.quiet && o.verbose {
 		return nil, failed(exitUsage, "--quiet and --verbose cannot be used together")
 	}
 	indexDir, _ := o.cacheFolder()
 	cacheDir := "" // for none, or for the default unless code must be stored
 	switch {
-	case o.cacheDir != nil && (opening.starts || opening.runs || opening.serves):
+	case o.cacheDir != nil && (mode.starts || mode.runs || mode.serves):
 		cacheDir = *o.cacheDir
-	case opening.fills:
+	case mode.fills:
 		cacheDir = o.compiledIn()
 	}
 	operator, err := o.operator()
 	if err != nil {
 		return nil, err
 	}
-	if p := operator.policy; opening.fills {
+	if p := operator.policy; mode.fills {
 		operator.policy = &manifests.Policy{File: p.File, Tools: p.Tools, Profile: p.Profile, Profiles: p.Profiles}
 	}
 	sources, err := operator.sources()
@@ -55,20 +55,20 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 		h.logger = slog.New(slog.NewTextHandler(o.stderr, nil))
 	}
 	options := h.openOptions(cacheDir)
-	options.NoCache = cacheDir == "" && (o.cacheDir != nil || !opening.starts && !opening.runs && !opening.serves)
-	options.Runtime.FillCache, options.IndexDir = opening.fills, indexDir
+	options.NoCache = cacheDir == "" && (o.cacheDir != nil || !mode.starts && !mode.runs && !mode.serves)
+	options.Runtime.FillCache, options.IndexDir = mode.fills, indexDir
 	switch {
-	case opening.runs:
-		err = h.runOptions(opening.claims, &options)
-	case opening.serves:
-		err = h.serveOptions(opening, &options)
+	case mode.runs:
+		err = h.runOptions(mode.claims, &options)
+	case mode.serves:
+		err = h.serveOptions(mode, &options)
 	}
 	if err != nil {
 		return nil, err
 	}
-	options.Called = opening.called
+	options.Called = mode.called
 	if h.Host, err = caisson.Open(ctx, options); err != nil {
-		return nil, notOpened(ctx, err, cacheDir, opening)
+		return nil, notOpened(ctx, err, cacheDir, mode)
 	}
 	h.registry = h.Registry()
 	if err := h.hostsOfTools(); err != nil {
@@ -99,26 +99,25 @@ func (h *host) openOptions(cacheDir string) caisson.Options {
 
 // runOptions adds the options for running calls and observing them.
 func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (err error) {
-	h.witness = &callObserver{parents: map[string]string{}, profiles: map[string]string{}, causes: map[string]error{},
+	h.observer = &callObserver{parents: map[string]string{}, profiles: map[string]string{}, causes: map[string]error{},
 		progress: h.options.newProgress(), logger: h.logger}
 	if options.Executor, err = h.options.executorOptions(h.readOn); err != nil {
 		return err
 	}
-	options.Executor.Recorder, options.Executor.Pause.Claim = h.witness, claims
+	options.Executor.Recorder, options.Executor.Pause.Claim = h.observer, claims
 	options.StateDir, h.stateProblem = h.options.stateFolder()
-	options.Resolver = h.witness.over
+	options.Resolver = h.observer.wrap
 	return nil
 }
 
-// serveOptions adds the options for running calls of others. Nothing is kept of a call once it has ended but its
-// record.
-func (h *host) serveOptions(opening opening, options *caisson.Options) (err error) {
+// serveOptions adds the options for running the calls of clients. After a call has ended, only its record is kept.
+func (h *host) serveOptions(mode openMode, options *caisson.Options) (err error) {
 	options.Executor, err = h.options.executorOptions(nil)
-	if opening.shared {
+	if mode.shared {
 		options.Executor.Limits, options.Executor.Rates, options.Executor.Breaker = executor.Limits{}, executor.Rates{},
 			executor.Breaker{}
 	}
-	options.Executor.Recorder = opening.recorder
+	options.Executor.Recorder = mode.recorder
 	options.StateDir, h.stateProblem = h.options.stateFolder()
 	options.Logger = h.serverLog(slog.LevelError)
 	if h.stateProblem != nil {
@@ -127,8 +126,8 @@ func (h *host) serveOptions(opening opening, options *caisson.Options) (err erro
 	return err
 }
 
-// hostsOfTools rejects an --allow-net with the name of a tool. It takes a host, but its name suggests
-// otherwise beside --allow-call. A host of that name can be given with its scheme.
+// hostsOfTools rejects an --allow-net with the name of a tool. The flag takes a host, but --allow-call, which
+// takes a tool, suggests otherwise. A host of that name can be given with its scheme.
 func (h *host) hostsOfTools() error {
 	for _, network := range h.options.networks {
 		name := network.Host
@@ -142,7 +141,7 @@ func (h *host) hostsOfTools() error {
 }
 
 // notOpened returns the failure for tools that could not be opened.
-func notOpened(ctx context.Context, err error, cacheDir string, opening opening) error {
+func notOpened(ctx context.Context, err error, cacheDir string, mode openMode) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -153,7 +152,7 @@ func notOpened(ctx context.Context, err error, cacheDir string, opening opening)
 	switch err := known.Err; {
 	case known.Kind != caisson.ErrRuntime:
 		return &failure{exitUsage, messagesOf(err)}
-	case opening.fills:
+	case mode.fills:
 		return failed(exitUsage, "nothing can be stored: "+causeOf(err).Error(), "name another folder with --cache-dir DIR")
 	case cacheDir != "":
 		return failed(exitUsage, causeOf(err).Error(),
@@ -163,8 +162,8 @@ func notOpened(ctx context.Context, err error, cacheDir string, opening opening)
 	}
 }
 
-// causeOf returns the cause of an error of the runtime, since the operation says nothing to users, and other errors as
-// they are.
+// causeOf returns the cause of an error of the runtime, since the operation says nothing to users. It returns other
+// errors unchanged.
 func causeOf(err error) error {
 	if failure, ok := err.(*runtime.Error); ok {
 		return failure.Err

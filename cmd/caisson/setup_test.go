@@ -88,7 +88,7 @@ func TestSecretsStandInNoMessage(t *testing.T) {
 	}
 }
 
-// TestFindingsSayWhatToDo: findings say what to do, or what was done already.
+// TestFindingsSayWhatToDo: the text of a finding has the fix, and says whether the schema was adapted already.
 func TestFindingsSayWhatToDo(t *testing.T) {
 	finding := dialects.Finding{
 		Tool: "probe", Path: "properties.a.minLength", Severity: dialects.Weakened,

@@ -24,7 +24,7 @@ import (
 // packages has the Debian package of each shell.
 var packages = map[string]string{"bash": "bash", "zsh": "zsh", "fish": "fish"}
 
-// starts has how each shell is started without a user's configuration, and what makes it ready.
+// starts has the arguments that start each shell without a user's configuration, and the commands that set it up.
 var starts = map[string]struct {
 	args  []string
 	setup string
@@ -231,7 +231,7 @@ func testShell(t *testing.T, shell, binary string) {
 		assert.Equal(t, want, s.ran(typed), "%s", typed)
 	}
 
-	// Each value is inserted so that the shell reads it as it is: from its first characters, and within quotes.
+	// Each value is inserted so that the shell reads it unchanged: from its first characters, and within quotes.
 	for i, value := range odd {
 		want := []string{"call", "--tools", "odd.tool.yaml", "odd", fmt.Sprintf("value=%02d %s", i, value)}
 		for _, typed := range []string{fmt.Sprintf("value=%02d\t", i), fmt.Sprintf("'value=%02d\t", i), fmt.Sprintf("\"value=%02d\t", i), fmt.Sprintf("value='%02d\t", i)} {
@@ -250,7 +250,7 @@ func testShell(t *testing.T, shell, binary string) {
 	s.shows("caisson call "+tools+" calculator \t", "expression=", "The expression, such as")
 	s.shows("caisson agent show \t", "clerk", "researcher")
 
-	// Nothing is executed of what is typed.
+	// The shell executes nothing of the typed text.
 	s.shows("caisson call "+tools+" $(touch owned) `touch owned` (touch owned) 'a'$(touch owned) calcu\t", "owned) calcu")
 	assert.Equal(t, []string{"done"}, s.ran("caisson done\n"))
 	assert.NoFileExists(t, filepath.Join(home, "owned"))

@@ -40,7 +40,7 @@ func newToken(o options) *cobra.Command {
 		newTokenCreate(o), newTokenList(o), newTokenRevoke(o))
 }
 
-// defaultExpiry is how long a token works unless --expires says otherwise.
+// defaultExpiry is the lifetime of a token unless --expires sets it.
 const defaultExpiry = 90 * 24 * time.Hour
 
 func newTokenCreate(o options) *cobra.Command {
@@ -127,7 +127,7 @@ func newTokenRevoke(o options) *cobra.Command {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		all, _ := tokens.List() // what cannot be read cannot be completed
+		all, _ := tokens.List() // without readable tokens, it completes nothing
 		for _, t := range all {
 			if t.Revoked.IsZero() {
 				ids = append(ids, cobra.CompletionWithDesc(t.ID, terminal.EscapeLine(t.Name)))
@@ -208,7 +208,7 @@ func (o *options) tokenList() error {
 	text := terminal.Aligned(rows)
 	if len(all) == 0 {
 		text = ""
-		o.hint(`there are no tokens; "` + o.again("caisson token create --name TEXT", "state-dir") + `" creates one`)
+		o.hint(`there are no tokens; "` + o.repeatFlags("caisson token create --name TEXT", "state-dir") + `" creates one`)
 	}
 	if shown := o.show(all, text); shown != nil {
 		return shown

@@ -18,7 +18,7 @@ import (
 const shownUnapplied = 3
 
 // unapplied returns the operator's statements that have no effect on the loaded tools. If only one
-// manifest is inspected, they may apply to others, so it returns none.
+// manifest is inspected, they may apply to other tools, so it returns none.
 func (h *host) unapplied() []caisson.Unapplied {
 	if h.options.only != "" {
 		return nil
@@ -74,7 +74,7 @@ func (h *host) unsentSecrets(names []string) []string {
 		entries = h.withCallees(names)
 	}
 	var lines []string
-	bound := map[string]bool{} // where secrets are bound that one of the tools requests
+	bound := map[string]bool{} // origins of bindings of secrets that one of the tools requests
 	for _, entry := range entries {
 		m := entry.Manifest
 		if len(m.Permissions.Secrets) == 0 {

@@ -18,8 +18,8 @@ const (
 	lacking = "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x02\x0f\x01\x03env\x07missing\x00\x00"
 )
 
-// TestModulesThatCannotBeUsedSayWhatToBuild: every command says what is wrong with a module, once, and
-// how to build one of its language that can be used.
+// TestModulesThatCannotBeUsedSayWhatToBuild: every command describes the fault of a module, once, and says
+// how to build a usable one in its language.
 func TestModulesThatCannotBeUsedSayWhatToBuild(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_STATE_HOME", t.TempDir())

@@ -37,7 +37,7 @@ func unknownCommand(parent *cobra.Command, name string) error {
 	return failure
 }
 
-// newGroup returns a command that does nothing but group others, whose names it lists.
+// newGroup returns a command that only groups subcommands, whose names it lists.
 func newGroup(name, short, long, names string, commands ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{
 		Use: name, Short: short, Long: long, Args: cobra.ArbitraryArgs,
@@ -57,17 +57,16 @@ func usageError(command *cobra.Command, text string) *failure {
 	return &failure{exitUsage, []message{{text, []string{terminal.ToRun(command.CommandPath() + " --help")}}}}
 }
 
-// positional checks the number of arguments. names describes them. A negative most means no
-// maximum.
-func positional(least, most int, names string) cobra.PositionalArgs {
+// positional checks the number of arguments. names describes them. A negative limit means unlimited.
+func positional(minimum, limit int, names string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		switch {
-		case len(args) < least:
+		case len(args) < minimum:
 			return usageError(command, fmt.Sprintf("%s needs %s", command.Name(), names))
-		case most == 0 && len(args) > 0:
+		case limit == 0 && len(args) > 0:
 			return usageError(command, fmt.Sprintf("%s takes no arguments, not %q", command.Name(), args[0]))
-		case most > 0 && len(args) > most:
-			return usageError(command, fmt.Sprintf("%s takes %s; %q is too many", command.Name(), names, args[most]))
+		case limit > 0 && len(args) > limit:
+			return usageError(command, fmt.Sprintf("%s takes %s; %q is too many", command.Name(), names, args[limit]))
 		}
 		return nil
 	}
@@ -136,7 +135,7 @@ func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) *failure 
 // isPath reports whether a word is a path: names of tools have no such characters.
 func isPath(word string) bool { return strings.ContainsAny(word, `./\`) }
 
-// namedIn says how to name a tool instead of the file or folder that it is in.
+// namedIn returns the hint to name a tool instead of the file or folder that contains it.
 func namedIn(source string) string {
 	return "write the name of a tool, and where it is with --tools " + terminal.Quote(source) + "; " +
 		terminal.ToRun("caisson list --tools "+terminal.Quote(source)) + " to see the names"
@@ -152,8 +151,8 @@ var (
 		"approve-tool", "agent"}, sourceFlagNames...)
 )
 
-// again returns a command line with those flags of the present one that have the given names.
-func (o *options) again(commandLine string, names ...string) string {
+// repeatFlags returns a command line with those flags of the present command that have the given names.
+func (o *options) repeatFlags(commandLine string, names ...string) string {
 	if o.command == nil {
 		return commandLine
 	}
@@ -180,15 +179,15 @@ func flagsOf(command *cobra.Command, args []string, wanted func(name string) boo
 		if !isFlag || flag == nil {
 			continue
 		}
-		alone := flag.NoOptDefVal != ""
-		if !given && !alone && len(rest) > 0 {
+		valueOptional := flag.NoOptDefVal != ""
+		if !given && !valueOptional && len(rest) > 0 {
 			value, rest = rest[0], rest[1:]
 		}
 		switch {
 		case !wanted(name):
-		case alone && given:
+		case valueOptional && given:
 			words = append(words, "--"+name+"="+terminal.Quote(value))
-		case alone:
+		case valueOptional:
 			words = append(words, "--"+name)
 		default:
 			words = append(words, "--"+name, terminal.Quote(value))

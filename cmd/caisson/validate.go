@@ -78,7 +78,7 @@ func (v *validation) run(ctx context.Context, paths []string) error {
 	return err
 }
 
-// folders returns the folders for records and for compiled code, unless a flag chooses others.
+// folders returns the default folders for records and for compiled code.
 func (o *options) folders() (folders []check.Folder) {
 	if state, err := o.stateFolder(); state != "" && err == nil {
 		folders = append(folders, check.Folder{Dir: string(records.In(state)), Use: "records of calls are kept in " + state,

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/internal/noerr"
 )
 
-var updateWrong = flag.Bool("update", false, "write what is printed to testdata/wrong.golden")
+var updateWrong = flag.Bool("update", false, "write the output to testdata/wrong.golden")
 
 // wrongInput is a mistake that people make, in a file or on the command line.
 type wrongInput struct {
@@ -154,11 +154,11 @@ var wrongInputs = []wrongInput{
 	{"", "batch --resume nope"},
 }
 
-// idsAndTimes matches what differs from run to run: ids and times.
+// idsAndTimes matches ids and times, which differ from run to run.
 var idsAndTimes = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|20\d\d-\d\d-\d\d [0-9:]+ [-+][0-9:]+`)
 
-// TestWrongInputs: a mistake is answered with what was wrong, where, and what to write instead. That
-// takes three lines, and six for a denial. What is printed stands in testdata/wrong.golden.
+// TestWrongInputs: the answer to a mistake has the mistake, its place and the fix, in at most three
+// lines, or six for a denial. The output is in testdata/wrong.golden.
 func TestWrongInputs(t *testing.T) {
 	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files"))(t)
 	golden := noerr.Get(filepath.Abs(filepath.Join("testdata", "wrong.golden")))(t)
@@ -200,12 +200,12 @@ func TestWrongInputs(t *testing.T) {
 	expected := strings.Split(string(want), "\n\n")
 	for i, said := range strings.Split(printed.String(), "\n\n") {
 		if i >= len(expected) || expected[i] != said {
-			t.Fatalf("-update writes what is printed now, beginning with\n%s", said)
+			t.Fatalf("-update writes the present output, beginning with\n%s", said)
 		}
 	}
 }
 
-// asFile returns a file's text as it stands in the golden file.
+// asFile returns a file's text as the golden file has it: indented.
 func asFile(text string) string {
 	if text == "" {
 		return ""

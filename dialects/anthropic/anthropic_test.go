@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// whole is what both transcripts come to.
+// whole is the expected response of both transcripts.
 func whole(arguments string) tool.ChatResponse {
 	return tool.ChatResponse{
 		ID: "msg_011", Model: "claude-example", Content: "I look both up: café & <b>.",

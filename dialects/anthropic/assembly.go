@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// assembly is a message as far as it has come.
+// assembly is a partly received message.
 type assembly struct {
 	wire.Output
 	stop  string
@@ -27,7 +27,7 @@ type assembly struct {
 	done  bool            // nothing more comes
 }
 
-// part is a block as far as it has come.
+// part is a partly received block.
 type part struct {
 	index   int
 	kind    string // the block's type; empty until it is known
@@ -92,7 +92,7 @@ func (a *assembly) begin(m message) {
 	wire.Counts(m.Usage, &a.usage)
 }
 
-// explain takes the reasons beside a stop reason, which are for people alone.
+// explain takes the details of a stop reason, which are only for people. It ignores malformed ones.
 func (a *assembly) explain(written json.RawMessage) {
 	var why details
 	if !wire.Absent(written) && decode.Unmarshal(written, &why) == nil {
@@ -100,7 +100,7 @@ func (a *assembly) explain(written json.RawMessage) {
 	}
 }
 
-// remarks returns what is unusual about the response, given its calls and those of them without an id of their own.
+// remarks returns the response's irregularities, given its calls and those whose missing ids were filled in.
 func (a *assembly) remarks(calls, filled []tool.Call) []string {
 	remarks := append(pieces.Filled(filled), pieces.Repeated(calls)...)
 	if a.stop == "pause_turn" {
@@ -133,7 +133,7 @@ func (a *assembly) part(index int) (*part, error) {
 	return a.at[index], nil
 }
 
-// start takes the beginning of a block, or all of it: what was read of it, and as it was written.
+// start takes the beginning of a block, or all of it: first is decoded, and written is its JSON.
 func (a *assembly) start(r wire.Reader, p *part, first block, written json.RawMessage) error {
 	if p.kind != "" {
 		return r.Fail("", "block %d begins twice", p.index)

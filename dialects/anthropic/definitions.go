@@ -59,7 +59,7 @@ func (dialect) Definitions(
 }
 
 // looseRules are those of every tool. Without strict, the provider shows all other keywords to the model
-// and enforces none. But it refuses what is not JSON Schema 2020-12.
+// and enforces none. But it refuses schemas that are not JSON Schema 2020-12.
 func looseRules() lint.Rules {
 	const draft = "input_schema must be JSON Schema 2020-12"
 	bound := lint.Refused(draft+", where it is a number", "write the bound itself: exclusiveMinimum: 0").Only(lint.Number)

@@ -12,7 +12,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestBlocksThatAreNotOursAreReported: with the input that came in pieces, and otherwise as they are.
+// TestBlocksThatAreNotOursAreReported: they have the input that came in pieces, and are otherwise unchanged.
 func TestBlocksThatAreNotOursAreReported(t *testing.T) {
 	stream, pieces := noerr.Get2(events(
 		started(0, `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`), addedArguments(0, quoted(`{"query": `)), addedArguments(0, quoted(`"rain"}`)), stopped(0),

@@ -10,7 +10,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// message is a response, and what a stream begins with.
+// message is a response, or the message in a stream's message_start.
 type message struct {
 	Type       string          `json:"type"`
 	ID         string          `json:"id"`
@@ -22,7 +22,7 @@ type message struct {
 	Details    json.RawMessage `json:"stop_details"`
 }
 
-// details say why the provider refused to go on.
+// details say why the provider refused to continue.
 type details struct {
 	Category    string `json:"category"`
 	Explanation string `json:"explanation"`
@@ -60,7 +60,7 @@ func readBlock(r wire.Reader, document json.RawMessage) (b block, err error) {
 	return b, nil
 }
 
-// isRead returns whether a block is text, thinking or a call. Others belong to the provider's own tools.
+// isRead returns whether a block is text, thinking or a call. Other blocks belong to the provider's own tools.
 func (b *block) isRead() bool {
 	return slices.Contains([]string{"", textBlock, thinkingBlock, redactedBlock, callBlock}, b.Type)
 }
@@ -78,7 +78,7 @@ type usage struct {
 	Output       wire.Count `json:"output_tokens"`
 }
 
-// total counts all input as prompt: the provider counts cached input apart.
+// total counts all input as prompt: the provider counts cached input separately.
 func (u *usage) total() tool.ChatUsage {
 	prompt, completion := wire.Sum(u.Input, u.CacheWritten, u.CacheRead), wire.Sum(u.Output)
 	return tool.ChatUsage{PromptTokens: prompt, CompletionTokens: completion, TotalTokens: wire.Sum(prompt, completion)}

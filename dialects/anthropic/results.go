@@ -19,7 +19,7 @@ type toolUse struct {
 	origin
 }
 
-// origin has what a block is sent back with, as it came. Both may be absent.
+// origin has the members of a block that are sent back with it unchanged. Both may be absent.
 type origin struct {
 	Caller  json.RawMessage `json:"caller,omitempty"`
 	Toolset json.RawMessage `json:"toolset_name,omitempty"`

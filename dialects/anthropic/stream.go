@@ -34,7 +34,7 @@ type delta struct {
 	Thinking   string      `json:"thinking"`
 	Signature  string      `json:"signature"`
 	StopReason string      `json:"stop_reason"` // of message_delta
-	// Details are beside StopReason.
+	// Details explain StopReason.
 	Details json.RawMessage `json:"stop_details"`
 }
 
@@ -177,7 +177,7 @@ func (a *assembly) blockDelta(p *part, d *delta) error {
 	case "thinking_delta":
 		a.Say(tool.ResponseThinking, d.Thinking)
 	case "signature_delta":
-		return a.Data(tool.ResponseThinking, "", map[string]string{"signature": d.Signature}) // for the provider alone
+		return a.Data(tool.ResponseThinking, "", map[string]string{"signature": d.Signature}) // only for the provider
 	case "input_json_delta":
 		return a.argumentsDelta(p, d.JSON)
 	}
@@ -205,7 +205,7 @@ func (a *assembly) pass(p, cut *part) {
 	}
 }
 
-// Finish completes what is still open. A stream that ends before message_stop broke off.
+// Finish completes the blocks that are still open. A stream that ends before message_stop broke off.
 func (a *assembly) Finish() error {
 	if !a.done {
 		return a.Fail("", "broke off: message_stop did not come")

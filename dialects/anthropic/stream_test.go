@@ -68,7 +68,7 @@ func reason(stop string) string {
 
 const messageStop = `{"type":"message_stop"}`
 
-// TestStreamsThatEndWithDone: servers that speak the format end it as OpenAI's do, or with events of their own.
+// TestStreamsThatEndWithDone: servers that speak the format end it as OpenAI's do, or with vendor events.
 func TestStreamsThatEndWithDone(t *testing.T) {
 	call := []string{startedCall(0, "a"), addedArguments(0, `"{}"`), stopped(0), reason("tool_use")}
 	begin := `{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[]}}`

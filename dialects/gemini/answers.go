@@ -31,8 +31,8 @@ type answeredFunction struct {
 // content. A functionResponse without an id is one of the Named.
 //
 // Its response is the JSON of a result, in the form of records, or has "output", or "error" if the call
-// failed. An error that is null, false, 0 or empty is none. With other members, the response itself is the data;
-// that of a failure is without the error.
+// failed. An error that is null, false, 0 or empty counts as absent. With other members, the response itself is
+// the data; that of a failure is without the error.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "contents",
 		func(r wire.Reader, a *wire.Answers, element *answered) error {
@@ -48,7 +48,7 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 		})
 }
 
-// add adds the answer in the part that r is of; f is nil for parts of other kinds.
+// add adds the answer in the part that r reads; f is nil for parts of other kinds.
 func (f *answeredFunction) add(r wire.Reader, a *wire.Answers) error {
 	if f == nil {
 		return nil

@@ -64,7 +64,7 @@ func rules() lint.Rules {
 		"enum": lint.Weakened("an enum is of strings and numbers",
 			"say it in the description").Only(lint.Each(isTextOrNumber)),
 		"$ref": lint.Refused("a $ref must stand alone, and must not refer to other documents",
-			"remove the other keywords").Only(alone),
+			"remove the other keywords").Only(isPlainRef),
 		"oneOf":            lint.Weakened("oneOf is read as anyOf", "use anyOf").Enter(),
 		"allOf":            lint.Weakened("allOf is ignored", "merge its schemas").Enter(),
 		"exclusiveMinimum": bound, "exclusiveMaximum": bound, "$schema": about, "$comment": about,
@@ -95,8 +95,8 @@ func isTextOrNumber(value *lint.Value) bool {
 	return literal != "" && (literal[0] == '"' || literal[0] == '-' || literal[0] >= '0' && literal[0] <= '9')
 }
 
-// alone returns whether a $ref refers to the same document and has no other keyword beside it that matters.
-func alone(schema *lint.Value, keyword string) bool {
+// isPlainRef reports whether a $ref refers to the same document and all of the schema's keywords begin with $.
+func isPlainRef(schema *lint.Value, keyword string) bool {
 	isOther := func(m lint.Member) bool { return !strings.HasPrefix(m.Name, "$") }
 	return lint.Internal(schema, keyword) && !slices.ContainsFunc(schema.Members(), isOther)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// whole is what both transcripts come to.
+// whole is the expected response of both transcripts.
 func whole(arguments string) tool.ChatResponse {
 	signed := dialecttest.Call("gemini-call-0", "weather", arguments)
 	signed.Signature = "c2lnbmVk"
@@ -170,7 +170,7 @@ func TestDefinitionsAreOffered(t *testing.T) {
 	assert.Empty(t, found)
 }
 
-// TestWhatIsTakenOfASchema: for each schema of a property what is said of it.
+// TestWhatIsTakenOfASchema checks the findings for schemas of a property.
 func TestWhatIsTakenOfASchema(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"string","title":"A","description":"b"}`:                  "",

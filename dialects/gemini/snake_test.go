@@ -40,7 +40,7 @@ func TestSnakeCaseIsReadAlike(t *testing.T) {
 		_, pieces := noerr.Get2(dialecttest.Feed(New(), other))(t)
 		assert.Equal(t, want, pieces)
 	}
-	// The client writes what is absent as null.
+	// The client writes absent members as null.
 	response := noerr.Get(New().Response([]byte(`{"candidates":[{"content":{"parts":[{"text":null,"thought":null,"executable_code":null,"function_call":
 		{"id":null,"name":"f","args":{"aB":1,"a_b":2},"partial_args":null,"will_continue":null},"thought_signature":"c2ln_-8="}],"role":"model"},
 		"finish_reason":"STOP","index":null}],"prompt_feedback":null,"usage_metadata":{"prompt_token_count":7,"total_token_count":null},"model_version":"m","response_id":"r"}`)))(t)
@@ -52,7 +52,7 @@ func TestSnakeCaseIsReadAlike(t *testing.T) {
 	require.ErrorContains(t, noerr.Error(New().Response([]byte(`{"candidates":[{"finishReason":"STOP","finish_reason":"SAFETY"}]}`))), "twice", "which of them is meant cannot be known")
 }
 
-// TestPartialArgumentsInSnakeCase: a value of which the others are null is not null itself.
+// TestPartialArgumentsInSnakeCase: a partial argument whose other value members are null is not null itself.
 func TestPartialArgumentsInSnakeCase(t *testing.T) {
 	piece := func(path, member, value string) string {
 		all := map[string]string{"string_value": "null", "number_value": "null", "bool_value": "null", "null_value": "null", "will_continue": "null"}

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// assembly is a response as far as it has come.
+// assembly is a partly received response.
 type assembly struct {
 	wire.Output
 	parts   int
@@ -24,10 +24,10 @@ type assembly struct {
 	calls   []*call
 	open    []*call // calls to be continued, and maybe some that have ended
 	byID    map[string]*call
-	known   bool // whether there was anything that responses have
+	known   bool // whether any document had members of a response
 	blocked feedback
 	finish  string
-	message string         // beside finish
+	message string         // finishMessage
 	unread  map[int64]bool // other candidates with calls
 	usage   usage
 }
@@ -87,7 +87,7 @@ func (a *assembly) candidate(r wire.Reader, c *candidate) error {
 	})
 }
 
-// passOver takes another candidate. Only whether it has calls is of interest, and anything may be wrong with it.
+// passOver takes another candidate and notes whether it has calls. It ignores the candidate's faults.
 func (a *assembly) passOver(r wire.Reader, c *candidate, index int64) {
 	_ = wire.Each(r, "content.parts", c.Content.Parts, maxParts, func(_ wire.Reader, p *struct {
 		FunctionCall json.RawMessage `json:"functionCall" alias:"function_call"`
@@ -102,7 +102,8 @@ func (a *assembly) passOver(r wire.Reader, c *candidate, index int64) {
 	})
 }
 
-// remarks returns what is unusual about the response.
+// remarks returns the response's irregularities: unread candidates with calls, repeated ids, a blocked prompt and
+// an unusual end.
 func (a *assembly) remarks(calls []tool.Call) []string {
 	remarks := append(pieces.Unread("candidate", a.unread), pieces.Repeated(calls)...)
 	if a.blocked.BlockReason != "" {
@@ -114,8 +115,8 @@ func (a *assembly) remarks(calls []tool.Call) []string {
 	return remarks
 }
 
-// passage takes a part that is not a call: text, thoughts, or what the provider's own tools did. A
-// signature may be beside any of them, or alone.
+// passage takes a part that is not a call: text, thoughts, or an item of the provider's own tools. Each may have
+// a signature, and a part may have only a signature.
 func (a *assembly) passage(p *part, written json.RawMessage) error {
 	if item, ok := provided(written); ok {
 		if err := a.Item(item); err != nil {
@@ -139,7 +140,7 @@ func provided(written json.RawMessage) (tool.ProviderItem, bool) {
 	if json.Unmarshal(written, &members) != nil {
 		return tool.ProviderItem{}, false
 	}
-	// Members that are read, or that only describe others, as metadata do.
+	// Members that are read, or that only describe other members, as metadata do.
 	about := []string{"text", "thought", "thoughtSignature", "functionCall", "mediaResolution", "mediaProcessing"}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		kind := camel(name)
@@ -233,7 +234,7 @@ func (a *assembly) end() error {
 	return nil
 }
 
-// call is a call as far as it has come.
+// call is a partly received call.
 type call struct {
 	call     tool.Call
 	open     bool
@@ -252,7 +253,7 @@ func position(id string) (int, bool) {
 	return n, made && err == nil && n >= 0
 }
 
-// call takes a functionCall and the signature beside it, and passes the call on once it is complete.
+// call takes a functionCall and its part's signature, and passes the call on once it is complete.
 func (a *assembly) call(r wire.Reader, f *functionCall, signature string) error {
 	c := a.continued(f)
 	if c == nil {

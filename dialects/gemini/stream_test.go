@@ -33,7 +33,7 @@ func TestArgumentsInPiecesArePutTogether(t *testing.T) {
 	assert.Equal(t, dialecttest.Called(pieces), stream.Response().ToolCalls)
 }
 
-// TestSignaturesGoBackWithTheirCalls: beside the first piece of a call, any later one, or its end.
+// TestSignaturesGoBackWithTheirCalls: the signature comes with a call's first piece, a later one, or its end.
 func TestSignaturesGoBackWithTheirCalls(t *testing.T) {
 	signed := dialecttest.Call("gemini-call-0", "f", `{"a":1}`)
 	signed.Signature = "c2ln/w=="
@@ -172,7 +172,7 @@ func TestWrittenArgumentsAreBounded(t *testing.T) {
 	require.ErrorContains(t, noerr.Error2(events(goesOn(`"id":"a","name":"f","partialArgs":[`+many.String()[1:]+`]`), reply("STOP", `{"functionCall":{"id":"a"}}`))), "more than 1048576")
 }
 
-// TestPathsAreBounded: two bytes of a path make a value, which takes a few hundred.
+// TestPathsAreBounded: two bytes of a path can make a value, which takes a few hundred bytes of memory.
 func TestPathsAreBounded(t *testing.T) {
 	deep, sent := strings.Repeat(".a", 63), 0
 	_, _, err := dialecttest.Until(New(), func(n int) string {

@@ -95,7 +95,7 @@ func FuzzDetect(f *testing.F) {
 	})
 }
 
-// TestStreamsThatAreWrittenAreDetected: what package responses writes is found to be of its dialect.
+// TestStreamsThatAreWrittenAreDetected: streams that package responses writes are detected as its dialect.
 func TestStreamsThatAreWrittenAreDetected(t *testing.T) {
 	written := noerr.Get(filepath.Glob("../responses/testdata/events_*.sse"))(t)
 	require.NotEmpty(t, written)

@@ -42,7 +42,7 @@ func sound(t *testing.T, d dialects.Dialect, response tool.ChatResponse, err err
 	}
 }
 
-// completed returns the calls as they are read where nothing says that the response was cut off.
+// completed returns the calls as a response that was not cut off has them.
 func completed(calls []tool.Call) []tool.Call {
 	calls = slices.Clone(calls)
 	for i := range calls {
@@ -61,7 +61,7 @@ func fixtures(f *testing.F, pattern string) {
 	}
 }
 
-// FuzzResponse: no document makes a dialect panic, and what it reads can be passed on.
+// FuzzResponse: no document makes a dialect panic, and the response that it reads can be passed on.
 func FuzzResponse(f *testing.F) {
 	for _, pattern := range []string{"weather.json", "parallel.json", "batch.json"} {
 		fixtures(f, pattern)

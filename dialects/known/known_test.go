@@ -89,8 +89,8 @@ func TestAStreamThatBrokeOffIsNoResponse(t *testing.T) {
 	}
 }
 
-// TestNamesAreExact: a member whose name differs in case is ignored, as it is by whatever inspected the
-// document before. A duplicate is refused.
+// TestNamesAreExact: a member whose name differs in case is ignored, since a program that inspected the document
+// before ignored it too. A duplicate is refused.
 func TestNamesAreExact(t *testing.T) {
 	for _, c := range []struct{ name, document string }{
 		{dialects.OpenAI, `{"choices":[{"message":{"tool_calls":[{"id":"c","type":"function","function":{"name":"safe","Name":"rm","arguments":"{}","ARGUMENTS":"[]"}}],"Tool_Calls":[{"function":{"name":"rm"}}]},"Message":{}}],"CHOICES":[]}`},
@@ -110,7 +110,7 @@ func TestNamesAreExact(t *testing.T) {
 	}
 }
 
-// TestEmptyInEveryDialect: nothing in is an empty list out, never null.
+// TestEmptyInEveryDialect: an empty list is written as an empty array, never null.
 func TestEmptyInEveryDialect(t *testing.T) {
 	for _, d := range known.Dialects() {
 		for _, strict := range []bool{false, true} {
@@ -147,7 +147,7 @@ func TestWhatCannotBeWrittenIsRefused(t *testing.T) {
 	}
 }
 
-// TestInvalidArgumentsMakeAValidDocument: a model sees again what it wrote.
+// TestInvalidArgumentsMakeAValidDocument: a model sees its own arguments again, even if they are not JSON.
 func TestInvalidArgumentsMakeAValidDocument(t *testing.T) {
 	for name, written := range map[string]string{
 		dialects.Anthropic: `[{"type":"tool_use","id":"a","name":"f","input":%s}]`,
@@ -352,7 +352,8 @@ func TestTuples(t *testing.T) {
 	assert.Equal(t, "f refused exclusiveMinimum properties.p.exclusiveMinimum", found)
 }
 
-// TestNumbersAreReadByValue: some languages write every number as a float. What is counted is not worth a response.
+// TestNumbersAreReadByValue: some languages write every number as a float. Malformed token counts do not fail a
+// response.
 func TestNumbersAreReadByValue(t *testing.T) {
 	for _, c := range []struct{ name, document string }{ // N is 0 or 1, and U a count
 		{dialects.OpenAI, `{"choices":[{"index":1,"message":{"content":"no"}},{"index":N0,"message":{"tool_calls":[{"index":N0,"id":"c","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}],"usage":U("prompt_tokens","completion_tokens","total_tokens")}`},
@@ -396,7 +397,7 @@ func TestNumbersAreReadByValue(t *testing.T) {
 	}
 }
 
-// TestRemarks: what is not read, and what cannot be matched, is said, whole or streamed.
+// TestRemarks: remarks report unread choices and calls that ids cannot identify, in whole and streamed responses.
 func TestRemarks(t *testing.T) {
 	const filled, same = "calls without an id were given one, which their results have: ", "calls have the same id, so only the order tells their results apart: "
 	one := `{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`

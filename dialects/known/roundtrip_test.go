@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// responses are what a model's answer looks like around the calls that Calls writes.
+// responses are templates of models' responses, for the calls that Calls writes.
 var responses = map[string]string{
 	dialects.OpenAI:    `{"choices":[{"message":{"tool_calls":%s},"finish_reason":"tool_calls"}]}`,
 	dialects.Responses: `{"object":"response","status":"completed","output":%s}`,
@@ -26,7 +26,7 @@ var responses = map[string]string{
 	dialects.MCP:       `%s`,
 }
 
-// dice picks what a test is about.
+// dice makes random test data.
 type dice struct{ *rand.Rand }
 
 func thrown(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 44))} }
@@ -35,7 +35,7 @@ func (d dice) of(choices ...string) string { return choices[d.IntN(len(choices))
 
 func (d dice) often() bool { return d.IntN(2) == 0 }
 
-// text is one that says something, with what writers of JSON and of events stumble on.
+// text returns a text that is not blank, with characters that are difficult for writers of JSON and of events.
 func (d dice) text() string {
 	var text strings.Builder
 	for range 1 + d.IntN(4) {
@@ -53,7 +53,7 @@ func (d dice) object() string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// TestCallsThatAreShownBackAreTheSame: the provider sees in its history what the model wrote.
+// TestCallsThatAreShownBackAreTheSame: calls that Calls writes into the history are those of the model.
 func TestCallsThatAreShownBackAreTheSame(t *testing.T) {
 	for _, d := range known.Dialects() {
 		t.Run(d.Name(), func(t *testing.T) {
@@ -125,7 +125,8 @@ func (d dice) any() tool.Result {
 	return result
 }
 
-// answered returns what is read of the results that a dialect writes.
+// answered writes the records' results in a dialect and reads them back. It returns the document and the records
+// with the results that were read.
 func answered(t *testing.T, d dialects.Dialect, records []tool.Record) (string, []tool.Record) {
 	t.Helper()
 	written := noerr.Get(d.Results(records))(t)
@@ -233,7 +234,7 @@ func TestAConversationIsPassedOver(t *testing.T) {
 	}
 }
 
-// FuzzAnswers: no document makes a dialect panic, and what is read can be written and read again.
+// FuzzAnswers: no document makes a dialect panic, and the answers that it reads can be written and read again.
 func FuzzAnswers(f *testing.F) {
 	for _, pattern := range []string{"client_request.json", "results.json", "client_results.json"} {
 		fixtures(f, pattern)

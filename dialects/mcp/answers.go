@@ -48,7 +48,7 @@ func Answer(document []byte) (id string, result tool.Result, err error) {
 	return m.answer(r, (*wire.Outcome).Said)
 }
 
-// answer returns the id and the result in a response, which outcome makes of its content.
+// answer returns the id and the result in a response. It uses outcome to make the result of the response's content.
 func (m *message) answer(r wire.Reader, outcome func(*wire.Outcome, bool) tool.Result) (string, tool.Result, error) {
 	id, ok := readID(m.ID)
 	if !ok {

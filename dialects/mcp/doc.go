@@ -7,7 +7,7 @@
 // client runs calls: it trusts that client's results.
 //
 // The messages are those of the revisions 2024-11-05 to 2026-07-28, which differ little here: answers have
-// a resultType, which only the last revision requires and the others ignore, and structuredContent is only
+// a resultType, which only the last revision requires and the earlier ones ignore, and structuredContent is only
 // sent if it is an object, as all but the last require. Transport, handshake, capabilities and _meta are
 // not handled here.
 //

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestDefinitionsBothWays: what a server offers is what a client reads.
+// TestDefinitionsBothWays: a client reads the definitions that a server offers.
 func TestDefinitionsBothWays(t *testing.T) {
 	tools, next := noerr.Get2(mcp.Offered(dialecttest.Fixture(t, "tools.json")))(t)
 	assert.Equal(t, "page2", next)
@@ -40,7 +40,7 @@ func TestDefinitionsBothWays(t *testing.T) {
 	assert.Len(t, again, 2)
 }
 
-// TestHintsAreAnnotations: of what is not annotated the worst is assumed, once anything is.
+// TestHintsAreAnnotations: once a tool has any annotation, clients assume the worst for the missing ones.
 func TestHintsAreAnnotations(t *testing.T) {
 	for _, c := range []struct {
 		hints   tool.Hints
@@ -153,8 +153,8 @@ func TestABatchMayBeStreamed(t *testing.T) {
 	assert.ErrorContains(t, noerr.Error(mcp.New().Stream().Event("", []byte(`[{"jsonrpc":"2.0"},{}]`))), "mcp stream: [1].jsonrpc: is not")
 }
 
-// TestMessagesOnLines: the stdio transport has one message on each line. What calls no tool does not keep the calls
-// from being read, and a client waits for the answer to a request.
+// TestMessagesOnLines: the stdio transport has one message on each line. Calls are read even if other messages
+// surround them, and a client waits for the answer to a request.
 func TestMessagesOnLines(t *testing.T) {
 	lines := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
@@ -178,7 +178,7 @@ func TestMessagesOnLines(t *testing.T) {
 	assert.Equal(t, []tool.Answer{{CallID: "1", Result: tool.Result{Success: true, Output: "x"}}, {CallID: `"1"`, Result: tool.Result{Success: true}}}, answers.Outputs)
 }
 
-// TestBrokenMessagesAreRefused has documents that cannot be read, and what is said about them.
+// TestBrokenMessagesAreRefused checks the errors for documents that cannot be read.
 func TestBrokenMessagesAreRefused(t *testing.T) {
 	request := func(rest string) string { return `{"jsonrpc":"2.0","id":1,"method":"tools/call"` + rest + `}` }
 	many := `[` + strings.Repeat(request(`,"params":{"name":"a"}`)+",", limits.Calls) + request(`,"params":{"name":"a"}`) + `]`

@@ -38,7 +38,7 @@ func (dialect) Stream() dialects.Stream {
 type stream struct {
 	wire.Output
 	calls []tool.Call
-	other error // that a message is no tools/call request: the first that is not a notification of a batch
+	other error // for the first message that is neither a tools/call request nor a notification in a batch
 }
 
 // Take takes messages. The event's name has no meaning.
@@ -114,7 +114,7 @@ type params struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// check refuses what is not a JSON-RPC message.
+// check rejects a message that is not JSON-RPC 2.0.
 func (m *message) check(r wire.Reader) error {
 	if m.JSONRPC != version {
 		return r.Fail("jsonrpc", "is not %q, which every JSON-RPC message has", version)

@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestResultsMatchRequestsByID: one failing does not touch the others, and every answer
+// TestResultsMatchRequestsByID: a failed call does not affect the other calls, and every answer
 // has the id of its request, of the same JSON type.
 func TestResultsMatchRequestsByID(t *testing.T) {
 	response := noerr.Get(mcp.New().Response(dialecttest.Fixture(t, "batch.json")))(t)
@@ -144,7 +144,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// FuzzResponse: what can be read can be asked for again, with the same id and the same arguments.
+// FuzzResponse: a call that was read can be requested again, with the same id and name.
 func FuzzResponse(f *testing.F) {
 	f.Add(dialecttest.Fixture(f, "batch.json"))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"\"7","method":"tools/call","params":{"name":"a","arguments":{"b":1e400}}}`))
@@ -164,7 +164,7 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// FuzzAnswer: what can be read is stored and answered without failing.
+// FuzzAnswer: an answer that was read can be written as a result, with the same id.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"resource","resource":{"uri":"u","blob":"AQ=="}}],"structuredContent":[1],"isError":true}}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"x"}}`))
@@ -180,7 +180,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// FuzzOffered: what can be read can be offered, and is then read as the same.
+// FuzzOffered: tools that were read can be offered, and are then read as the same.
 func FuzzOffered(f *testing.F) {
 	f.Add(dialecttest.Fixture(f, "tools.json"))
 	f.Fuzz(func(t *testing.T, document []byte) {

@@ -2,7 +2,7 @@
 //
 //   - Definitions are the elements of a request's "tools".
 //   - Responses are chat completions, and streams of chat.completion.chunk. If there are several choices,
-//     the one with index 0 is read; Remarks names the others that have calls.
+//     the one with index 0 is read; Remarks names the other ones that have calls.
 //   - Results are messages with the role "tool". Their content is what a model reads of the result, as
 //     text. Nothing but that text says that a call failed, so a failure is the JSON of the result, as in
 //     the "result" of a record.

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestTranscript: each document of one conversation is read and written as it stands in testdata.
+// TestTranscript: each document of one conversation in testdata is read and written.
 func TestTranscript(t *testing.T) {
 	assert.Equal(t, "openai", New().Name())
 	records := results()
@@ -64,7 +64,7 @@ func feed(events string) (dialects.Stream, []tool.StreamResponse, error) {
 	return dialecttest.Feed(New(), events)
 }
 
-// chunks gives deltas of a choice to a new stream, with a reason to stop and [DONE] behind them.
+// chunks gives deltas of a choice to a new stream, followed by a finish reason and [DONE].
 func chunks(reason string, deltas ...string) (dialects.Stream, []tool.StreamResponse, error) {
 	var events strings.Builder
 	for _, delta := range deltas {
@@ -74,7 +74,7 @@ func chunks(reason string, deltas ...string) (dialects.Stream, []tool.StreamResp
 	return feed(events.String())
 }
 
-// golden is what testdata/weather.* says.
+// golden is the response in testdata/weather.*.
 func golden() tool.ChatResponse {
 	return tool.ChatResponse{
 		ID: "chatcmpl-golden1", Model: "gpt-golden-2026-10-01", Content: "I look at both cities. 🌦",

@@ -165,11 +165,11 @@ func (c *completion) first(r wire.Reader, unread map[int64]bool) (at wire.Reader
 }
 
 // calls calls visit with each call, or piece of a call, of a message.
-func (m *message) calls(r wire.Reader, most int, visit func(r wire.Reader, c *call) error) error {
+func (m *message) calls(r wire.Reader, limit int, visit func(r wire.Reader, c *call) error) error {
 	if !wire.Absent(m.FunctionCall) {
 		return r.Fail("function_call", "is deprecated and not read; offer \"tools\" instead of \"functions\"")
 	}
-	return wire.Each(r, "tool_calls", m.ToolCalls, most, func(r wire.Reader, c *call) error {
+	return wire.Each(r, "tool_calls", m.ToolCalls, limit, func(r wire.Reader, c *call) error {
 		if c.Type != "" && c.Type != tool.FunctionCall && c.Type != tool.CustomCall {
 			return r.Fail("type", "is %q; want \"function\" or \"custom\"", tool.Shown(c.Type, 64))
 		}

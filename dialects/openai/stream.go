@@ -107,7 +107,8 @@ func (s *stream) end() error {
 	return nil
 }
 
-// Finish completes what is still open. A stream that ends with neither a finish_reason nor [DONE] broke off.
+// Finish completes the calls that are still open. A stream that ends with neither a finish_reason nor [DONE] broke
+// off.
 func (s *stream) Finish() error {
 	switch {
 	case s.done:
@@ -140,7 +141,7 @@ type open struct {
 	index  wire.Integer // the model's order
 }
 
-// add adds a piece and returns what it changed.
+// add adds a piece of a call and returns the piece's effect as a delta.
 func (c *calls) add(r wire.Reader, piece *call) (wire.Delta, error) {
 	kind, what := piece.kind()
 	o, err := c.find(r, piece, what.Name)

@@ -19,7 +19,7 @@ import (
 
 func TestPiecesFindTheirCalls(t *testing.T) {
 	for name, test := range map[string]struct {
-		deltas []string // elements of tool_calls, each in a chunk of its own
+		deltas []string // elements of tool_calls, each in a separate chunk
 		want   []tool.Call
 	}{
 		"out of order": {
@@ -176,7 +176,7 @@ func TestOtherChoicesAreNotMixedIn(t *testing.T) {
 	assert.Equal(t, tool.FinishStop, stream.Response().FinishReason)
 }
 
-// TestHalfCallsOfAStreamSaySo: only what has no name is left out.
+// TestHalfCallsOfAStreamSaySo: only calls without a name are left out.
 func TestHalfCallsOfAStreamSaySo(t *testing.T) {
 	stream, pieces := noerr.Get2(chunks("length",
 		`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"f","arguments":"{\"a\""}},{"index":2,"id":"c"}]}`))(t)

@@ -78,7 +78,7 @@ func TestWrongAnswersAreReported(t *testing.T) {
 	}
 }
 
-// TestAnApprovalIsForWhatWasShown: the answer to a request says what it is for, and another call's
+// TestAnApprovalIsForWhatWasShown: the answer to a request names its call and fingerprint, and another call's
 // fingerprint cannot come with it unless the client writes it there itself.
 func TestAnApprovalIsForWhatWasShown(t *testing.T) {
 	for _, test := range []struct{ id, call, fingerprint string }{

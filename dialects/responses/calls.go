@@ -68,7 +68,7 @@ func (o *openCall) replace(r wire.Reader, arguments pieces.Text) error {
 	return r.Bounded("", o.Len())
 }
 
-// Whole returns the call as far as it has come.
+// Whole returns the call, with the arguments that have come so far.
 func (o *openCall) Whole() tool.Call {
 	call := o.Call.Whole()
 	call.Origin = o.origin
@@ -99,7 +99,7 @@ func (o *openCall) whole(cut, last bool) (tool.Call, bool) {
 // finishedCalls are the calls of a response that has ended.
 type finishedCalls struct {
 	calls   []tool.Call // with ids
-	from    []*openCall // what they come from
+	from    []*openCall // the source of each of calls
 	reason  tool.FinishReason
 	remarks []string
 }
@@ -147,13 +147,13 @@ type slots struct {
 type key struct {
 	Index  *wire.Integer `json:"output_index"`
 	ItemID string        `json:"item_id"`
-	kind   string        // the item's type, where function_call stands for all calls
+	kind   string        // the item's type, but function_call for calls of all types
 	callID string
 }
 
 // find returns the slot of the item that an event is about, which may be new.
 //
-// By the documentation the index identifies it. Some servers give all items the same index, others make up
+// By the documentation the index identifies it. Some servers give all items the same index, and some make up
 // an id for every event: if index and id contradict each other, the call_id decides.
 func (s *slots) find(r wire.Reader, k key) (*slot, error) {
 	if known := s.known(k); known != nil {
@@ -205,7 +205,7 @@ func (s *slots) known(k key) *slot {
 	return nil
 }
 
-// learn adds what an event says about an item to its slot.
+// learn adds the properties of an item in an event to its slot.
 func (s *slots) learn(r wire.Reader, known *slot, k key) error {
 	if known.id == "" && k.ItemID != "" {
 		known.id = k.ItemID

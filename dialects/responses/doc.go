@@ -49,7 +49,7 @@
 //   - A call that is run here is, by its tool's category, a web_search_call, file_search_call or
 //     image_generation_call, and otherwise an mcp_call. The first three go from in_progress to searching
 //     or generating with the call's first emission, or with its end if it succeeds, and then to
-//     completed. Only mcp_call has an event for failure; for the others the item's status says it.
+//     completed. Only mcp_call has an event for failure; in the other types the item's status reports it.
 //   - A call whose output is shown to the user (behavior.final) is also a message, which starts with the
 //     first text that the call emits and continues with the rest of the output. An output that does not
 //     continue the emitted text is another part of the message.

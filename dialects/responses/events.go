@@ -192,7 +192,7 @@ func (e *Events) end(event *tool.Event) error {
 	return nil
 }
 
-// send adds an event to what Map returns.
+// send adds an event to the result of Map.
 func (e *Events) send(name string, event interface {
 	start(name string, sequence int)
 }) {
@@ -261,7 +261,7 @@ func (e *Events) waiting(c *batchCall, event *tool.Event) error {
 }
 
 // asks writes a request for approval. The client's answer holds only the request's id, so the id must
-// encode what was asked.
+// encode the call and the fingerprint of its action.
 func (e *Events) asks(c *batchCall, event *tool.Event) error {
 	id := requestID(c.planned.CallID, event.Action.Fingerprint)
 	if call, fingerprint := requested(id); call != c.planned.CallID || fingerprint != event.Action.Fingerprint {

@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 )
 
-// transcript checks events by what the API's reference says of a stream, without a look at what
-// wrote them. Events are checked one by one; the first fault stays.
+// transcript checks events against the API's reference, independently of the code that wrote them.
+// Events are checked one by one; the first fault stays.
 type transcript struct {
 	sequence int
 	over     bool
@@ -20,17 +20,17 @@ type transcript struct {
 	fault    error
 }
 
-// trackedItem is an item of a response, and what happened to it.
+// trackedItem is an item of a response with its history.
 type trackedItem struct {
 	id, kind string
-	steps    string // one word for each event about it, a space behind each
+	steps    string // one word for each event about it, each followed by a space
 	text     string // of the deltas since the last whole
 	parts    int
 	partials int
 	last     map[string]any // as output_item.done has it
 }
 
-// members are those that the reference requires of each event, beside type and sequence_number.
+// members are those that the reference requires of each event, in addition to type and sequence_number.
 var members = map[string][]string{
 	"error":                                        {"code", "message", "param"},
 	"response.created":                             {"response"},
@@ -64,7 +64,7 @@ var members = map[string][]string{
 	"response.image_generation_call.completed":     {"item_id", "output_index"},
 }
 
-// itemMembers are those of each item, beside id and type; those with a mark may be missing.
+// itemMembers are those of each item, in addition to id and type; those with a mark may be missing.
 var itemMembers = map[string][]string{
 	"message":               {"status", "role", "content"},
 	"function_call":         {"status", "arguments", "call_id", "name"},
@@ -117,7 +117,7 @@ func (t *transcript) failf(format string, arguments ...any) {
 	}
 }
 
-// checked returns what is wrong with events, or nil. Where whole is set, they must have an end.
+// checked returns the first fault of a stream's events, or nil. If whole is set, the stream must have an end.
 func checked(events []dialects.Event, whole bool) error {
 	t := transcript{byID: map[string]bool{}}
 	for _, event := range events {
@@ -171,7 +171,7 @@ func (t *transcript) event(event dialects.Event) {
 	}
 }
 
-// exactly checks that an object has the members, those with a mark perhaps, and no others.
+// exactly checks that an object has the given members, of which those with a mark may be missing, and no other ones.
 func (t *transcript) exactly(object map[string]any, wanted []string) {
 	for _, name := range wanted {
 		if _, ok := object[name]; !ok && !strings.HasSuffix(name, "?") {

@@ -356,8 +356,8 @@ func (e *Events) conclude(c *batchCall, record *tool.Record) {
 	e.done(m.at, m.item)
 }
 
-// remaining writes the rest of an output. If the output does not continue the emitted text, because
-// emissions were lost, say, it becomes a part of its own.
+// remaining writes the rest of an output. If the output does not continue the emitted text, for example because
+// emissions were lost, it becomes a separate part.
 func (e *Events) remaining(c *batchCall, record *tool.Record) {
 	output := record.Result.Output
 	if c.message == nil {
@@ -378,8 +378,8 @@ func (e *Events) remaining(c *batchCall, record *tool.Record) {
 	e.speak(c, output)
 }
 
-// wasSaid returns whether the emitted text contains the whole output: it may have more trailing space, or
-// what was cut from the output.
+// wasSaid returns whether the emitted text contains the whole output: it may have more trailing space, or the
+// part that was cut from the output.
 func wasSaid(record *tool.Record, said string) bool {
 	isAll := func(cut tool.Cut) bool { return cut.Part == "output" && cut.Bytes <= int64(len(said)) }
 	return strings.HasPrefix(said, strings.TrimRight(record.Result.Output, " \t\r\n")) ||

@@ -18,14 +18,14 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// batch makes the events of a random batch, as an executor streams them, and knows what they must be mapped
-// to.
+// batch makes the events of a random batch, as an executor streams them, and has the expected content of the mapped
+// events.
 type batch struct {
 	random *rand.Rand
 	all    []tool.Event
 	calls  []tool.Call // announced to the client, in order
 	asks   []tool.Approval
-	text   string // what the calls said for the user
+	text   string // of the calls, for the user
 	images []string
 	time   time.Time
 }
@@ -73,7 +73,7 @@ func (b *batch) planned(i int) tool.Planned {
 	return p
 }
 
-// life lets the calls start, wait and emit: one emits at a time, while others may start.
+// life lets the calls start, wait and emit: one emits at a time, while other calls may start.
 func (b *batch) life(planned []tool.Planned, resumed bool) (paused bool) {
 	var beginnings []func()
 	var speakers []*tool.Planned
@@ -196,7 +196,7 @@ func (b *batch) emission() *tool.Emission {
 	)
 }
 
-// result returns the result of a call that has emitted text, and appends what will be shown.
+// result returns the result of a call that has emitted text, and appends the text that will be shown.
 func (b *batch) result(said string, shown *string) tool.Result {
 	if b.chance(4) {
 		return tool.Result{Error: "it broke", Kind: pick(b, tool.ToolFailed, tool.Denied, tool.UnknownTool, tool.Internal, tool.Deadline)}
@@ -242,9 +242,9 @@ func transcribed(t testing.TB, events []dialects.Event) string {
 	return text.String()
 }
 
-// TestEveryStreamIsWellFormed: whatever batch there is, its events are those that the API
-// documents, in an order that it documents, and what reads the API's streams reads the calls for
-// the client and the text for the user from them, from the stream and from its last event.
+// TestEveryStreamIsWellFormed: the events of every batch are those that the API documents, in an order
+// that it documents. A reader of the API's streams gets the calls for the client and the text for the
+// user from them, from the stream and from its last event.
 func TestEveryStreamIsWellFormed(t *testing.T) {
 	random := rand.New(rand.NewPCG(47, 47))
 	var calls, asks, texts, images int

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// scene is a batch whose events stand in testdata/events_NAME.sse.
+// scene is a batch whose events are in testdata/events_NAME.sse.
 type scene struct {
 	options EventsOptions
 	events  []tool.Event
@@ -147,8 +147,8 @@ func resumedScene() scene {
 	)}
 }
 
-// finalScene: output that is shown to the user as it is emitted, the rest of it at the end, and output
-// unrelated to the emitted text.
+// finalScene has an output that is shown to the user while it is emitted, with the rest at the end, and an output
+// that does not continue the emitted text.
 func finalScene() scene {
 	report := &tool.Planned{ID: "call_1", CallID: "0199-1", Tool: "report", Type: "function", Arguments: ``, Final: true}
 	lost := &tool.Planned{ID: "call_2", CallID: "0199-2", Tool: "report", Type: "function", Arguments: `{}`, Final: true}
@@ -214,7 +214,7 @@ func TestSearchesSayHowFarTheyAre(t *testing.T) {
 	assert.Equal(t, []string{"output_item.added", "web_search_call.in_progress", "output_item.done"}, kinds(t, written, "ws_0199-3"), "it failed")
 }
 
-// TestSourcesAreWebPages: what a tool lists as its sources is shown as links, so that it may be nothing else.
+// TestSourcesAreWebPages: clients show a tool's sources as links, so only addresses of web pages become sources.
 func TestSourcesAreWebPages(t *testing.T) {
 	p := &tool.Planned{ID: "call_1", CallID: "0199-1", Tool: "search", Arguments: `{"query":"rain"}`, Category: "web_search"}
 	written := mapped(t, batchOf(

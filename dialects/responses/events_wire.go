@@ -41,7 +41,7 @@ type itemEvent struct {
 	Item        any `json:"item"`
 }
 
-// itemStep is any other event about an item: its progress, and what is added to it.
+// itemStep is any other event about an item: its progress, and additions to its content.
 type itemStep struct {
 	head
 	place
@@ -57,8 +57,7 @@ type itemStep struct {
 	Format       string    `json:"output_format,omitempty"`
 }
 
-// streamed is a response as it is written. The members that would repeat the request to a model have neutral
-// values.
+// streamed is a response on the wire. The members that would repeat the request to a model have neutral values.
 type streamed struct {
 	ID              string         `json:"id"`
 	Object          string         `json:"object"`
@@ -197,7 +196,7 @@ const (
 	prefixMessage  = "msg_"
 )
 
-// requestID returns the id of a request for approval. It encodes what the approval is for, since the
+// requestID returns the id of a request for approval. It encodes the call and the fingerprint, since the
 // answer holds only this id. Call ids are UUIDs, without underscores.
 func requestID(callID, fingerprint string) string {
 	return prefixRequest + callID + "_" + fingerprint

@@ -19,7 +19,7 @@ type provided struct {
 	ended map[string]bool // the call ids of the calls with an output
 }
 
-// aboutItem has the members of items of all types that say what an item waits for.
+// aboutItem has the members, of items of all types, that tell whether an item waits for the client.
 type aboutItem struct {
 	ID          string `json:"id"`
 	CallID      string `json:"call_id"`
@@ -29,7 +29,7 @@ type aboutItem struct {
 	} `json:"environment"`
 }
 
-// add adds an item, unless it is reasoning, or came before. It returns whether it did.
+// add adds an item, unless it is reasoning, or came before. It returns whether it added the item.
 func (p *provided) add(i *item, index int64) bool {
 	if i.Type == reasoningItem {
 		return false
@@ -63,7 +63,7 @@ func isWaiting(kind string, about *aboutItem) bool {
 	case "computer_call", "apply_patch_call", approvalRequest:
 		return true
 	case "shell_call":
-		return about.Environment.Type == "" || about.Environment.Type == "local" // others are the provider's
+		return about.Environment.Type == "" || about.Environment.Type == "local" // other environments are the provider's
 	case "tool_search_call":
 		return about.Execution == "client"
 	}

@@ -59,7 +59,7 @@ func TestTheOrderOfItemsIsThatOfTheOutput(t *testing.T) {
 	stream, _ = noerr.Get2(events(`{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"x"}}`,
 		`{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"y"}}`, completed))(t)
 	assert.Len(t, stream.Response().ProviderItems, 2)
-	// Others give all items one id.
+	// Some servers give all items the same id.
 	twice := `{"type":"web_search_call","id":"x"}`
 	whole := noerr.Get(New().Response(answer("completed", twice, twice, `{"type":"file_search_call","id":"x"}`)))(t)
 	assert.Len(t, whole.ProviderItems, 3)
@@ -103,7 +103,7 @@ func TestWhatComesWithACallGoesBack(t *testing.T) {
 	}
 }
 
-// TestAReferenceIsNoAnswer: an item of an earlier response may stand for itself by its id alone.
+// TestAReferenceIsNoAnswer: a client may refer to an item of an earlier response with only its id.
 func TestAReferenceIsNoAnswer(t *testing.T) {
 	answers := noerr.Get(New().Answers([]byte(`{"input":[{"id":"msg_1"},{"id":"msg_2","type":null},{"type":"local_shell_call_output","id":"a","output":"x"}]}`)))(t)
 	require.Len(t, answers.Outputs, 1)

@@ -70,7 +70,7 @@ type item struct {
 	Arguments json.RawMessage `json:"arguments"`
 	Input     json.RawMessage `json:"input"`
 	Action    json.RawMessage `json:"action"`
-	// What the provider wants back with a call.
+	// Members that the provider wants back with a call.
 	Namespace json.RawMessage `json:"namespace"`
 	Caller    json.RawMessage `json:"caller"`
 	Async     json.RawMessage `json:"async" alias:"async_"` // by the provider's Python client

@@ -16,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestTranscript: each document of one conversation is read and written as it stands in testdata.
+// TestTranscript: each document of one conversation in testdata is read and written.
 func TestTranscript(t *testing.T) {
 	assert.Equal(t, "responses", New().Name())
 	records := results()
@@ -57,7 +57,7 @@ func events(data ...string) (dialects.Stream, []tool.StreamResponse, error) {
 // completed is the last event of a stream that does not repeat its items.
 const completed = `{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`
 
-// golden is what testdata/weather.* says.
+// golden is the response in testdata/weather.*.
 func golden() tool.ChatResponse {
 	return tool.ChatResponse{
 		ID: "resp_golden1", Model: "gpt-golden-2026-10-01", Content: "I look at both cities. 🌦",
@@ -217,8 +217,7 @@ func clientDefinitions() []tool.Definition {
 	}
 }
 
-// TestClientTranscript: each document of a conversation about tools of the client is read
-// and written as it stands in testdata.
+// TestClientTranscript: each document in testdata of a conversation about client tools is read and written.
 func TestClientTranscript(t *testing.T) {
 	offered, findings := noerr.Get2(New().Definitions(clientDefinitions(), dialects.DefinitionOptions{}))(t)
 	assert.Equal(t, dialecttest.Compact(t, "client_definitions.json"), string(offered))
@@ -282,8 +281,8 @@ func TestActionsAreArguments(t *testing.T) {
 	assert.Contains(t, string(shown), `"action":{"INVALID_JSON":"rm -r /"}`)
 }
 
-// TestACutActionSaysSo: half an action is a whole JSON object, so that nothing but the status
-// and its place say that it is whole.
+// TestACutActionSaysSo: a truncated action is a whole JSON object, so only its status and its place tell whether
+// it is complete.
 func TestACutActionSaysSo(t *testing.T) {
 	item := `{"type":"local_shell_call","call_id":"%s","status":"%s","action":{"type":"exec","command":["rm"],"env":{}}}`
 	document := `{"status":"incomplete","output":[` + strings.Join([]string{

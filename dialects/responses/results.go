@@ -22,7 +22,7 @@ type sent struct {
 	origin
 }
 
-// origin has what a call is sent back with, as it came. All may be absent.
+// origin has the members of a call that are sent back with it unchanged. All may be absent.
 type origin struct {
 	Namespace json.RawMessage `json:"namespace,omitempty"`
 	Caller    json.RawMessage `json:"caller,omitempty"`
@@ -104,7 +104,7 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 		if err := wire.Matched("id", record.ID); err != nil {
 			return output{}, err
 		}
-		if record.Type == tool.LocalShellCall { // which has text alone
+		if record.Type == tool.LocalShellCall { // whose output is only text
 			text, err := wire.Text(&record.Result)
 			return output{Type: localShellOutput, ID: record.ID, Output: text, Status: "completed"}, err
 		}
@@ -176,8 +176,8 @@ func isShown(mimeType string) bool {
 const execute = `"exec"`
 
 // shellArguments returns the arguments in a local shell's action, a JSON object: all members but the type,
-// which is the same in all actions, and null ones, which mean absent ones. Any other action is returned as
-// it is, to be refused when arguments are checked.
+// which is the same in all actions, and null ones, which mean absent ones. Any other action is returned
+// unchanged, to be refused when arguments are checked.
 func shellArguments(action json.RawMessage) string {
 	if wire.Absent(action) {
 		return "{}"

@@ -22,7 +22,7 @@ type agent struct {
 	host    *caisson.Host
 	session *executor.Session
 	person  *person
-	out     io.Writer // receives what the model says
+	out     io.Writer // receives the model's text
 }
 
 // ask answers a question: the model responds, its calls run, and it gets their results, until it makes
@@ -81,7 +81,7 @@ func (a *agent) run(ctx context.Context, calls []tool.Call) (executor.Report, er
 	return report, errors.Join(err, ctx.Err())
 }
 
-// say prints what the model says. Nothing can be done if the terminal fails.
+// say prints the model's text. Nothing can be done if the terminal fails.
 func (a *agent) say(text string) { _, _ = io.WriteString(a.out, visible(text)) }
 
 // show prints one event of a batch.

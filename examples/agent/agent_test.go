@@ -147,7 +147,7 @@ func TestApprovalForTheSession(t *testing.T) {
 	}
 }
 
-// TestWhatTheClientRunsIsRefused: this client has no tools of its own.
+// TestWhatTheClientRunsIsRefused: this client implements no client tools.
 func TestWhatTheClientRunsIsRefused(t *testing.T) {
 	w := newWorld(t, script(t, "question")...)
 	_, _, err := w.run(t, "Where?")

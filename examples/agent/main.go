@@ -1,4 +1,4 @@
-// Command agent answers a question with a language model behind any API that is compatible with
+// Command agent answers a question with a language model, over any API that is compatible with
 // OpenAI's chat completions, and runs the model's tool calls in the sandbox.
 //
 //	agent --base-url https://api.openai.com/v1 --model MODEL --api-key-env OPENAI_API_KEY \

@@ -15,7 +15,7 @@ import (
 
 const maxAnswer = 16 << 20 // bytes of one response, with the protocol around the text
 
-// model is a language model behind an API for chat completions.
+// model is a language model with an API for chat completions.
 type model struct {
 	client         http.Client
 	url, name, key string

@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// settled is how long no line must arrive until everything typed or pasted has been read.
+// settled is the time without a new line after which all typed or pasted lines have been read.
 const settled = 50 * time.Millisecond
 
 // Arguments beyond these limits may scroll off the screen, so the prompt states their length.
@@ -21,11 +21,11 @@ const maxShownBytes, maxShownLines = 4 << 10, 40
 
 // person is the user at the terminal.
 type person struct {
-	lines <-chan string // typed lines; nil if nobody is there, closed at the end of input
+	lines <-chan string // typed lines; nil if no user is present, closed at the end of input
 	out   io.Writer
 }
 
-// newPerson starts reading what is typed, if somebody is there.
+// newPerson starts reading typed lines if a user is present.
 func newPerson(in io.Reader, out io.Writer, present bool) *person {
 	if !present {
 		return &person{nil, out}
@@ -55,7 +55,7 @@ func (p *person) approve(ctx context.Context, action tool.Action) (tool.Approval
 		p.print("the arguments of %s have %d bytes in %d lines: scroll up to see all of them\n", name, len(arguments), lines)
 	}
 	for p.lines != nil {
-		if p.forget(ctx); ctx.Err() != nil {
+		if p.dropTyped(ctx); ctx.Err() != nil {
 			return approval, ctx.Err()
 		}
 		p.print("%s: [y]es · for this [s]ession · [n]o, and why: ", name)
@@ -84,8 +84,8 @@ func (p *person) approve(ctx context.Context, action tool.Action) (tool.Approval
 	return approval, nil
 }
 
-// forget drops what was typed or pasted before the question was shown, since it cannot be an answer.
-func (p *person) forget(ctx context.Context) {
+// dropTyped drops lines that were typed or pasted before the question was shown, since they cannot be an answer.
+func (p *person) dropTyped(ctx context.Context) {
 	for dropped := 0; ; dropped++ {
 		select {
 		case _, ok := <-p.lines:

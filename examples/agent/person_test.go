@@ -188,7 +188,7 @@ func FuzzExact(f *testing.F) {
 		one, other = quote(t, strings.ToValidUTF8(one, "")), quote(t, strings.ToValidUTF8(other, ""))
 		shown := exact(indented(json.RawMessage(one)))
 		require.False(t, strings.ContainsFunc(shown, func(r rune) bool { return r != '\n' && r != '\t' && tool.Deceives(r) }), "%q", shown)
-		require.Equal(t, shown, visible(shown), "it is shown as it is")
+		require.Equal(t, shown, visible(shown), "it is shown unchanged")
 		require.Equal(t, one == other, shown == exact(indented(json.RawMessage(other))), "%q and %q", one, other)
 	})
 }

@@ -51,7 +51,7 @@ type world struct {
 	policy   string   // appended to the policy
 	typed    string   // typed by the user, one line per question
 	ahead    string   // typed before the first question
-	absent   bool     // whether nobody is at the terminal
+	absent   bool     // whether standard input is not a terminal
 }
 
 // newWorld returns a world whose model gives the answers in order.

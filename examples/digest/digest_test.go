@@ -49,7 +49,7 @@ func digestOf(t *testing.T, grants ...manifests.Grant) (tool.Record, []tool.Reco
 	t.Cleanup(func() { assert.NoError(t, host.Close(context.Background())) })
 	_, err = host.Call(t.Context(), "fetch_page", `{"url":"http://www.example.com/none"}`)
 	require.NoError(t, err)
-	calls.ended = nil // it was made because a caller waits for the compilation of what it calls, within its own time
+	calls.ended = nil // that call only compiled the tool: a caller's time includes the compilation of the tools that it calls
 	report, err := host.Execute(t.Context(), executor.Batch{
 		Calls: []tool.Call{{ID: "test", Type: "function", Function: tool.Function{Name: "site_digest", Arguments: `{"url":"http://www.example.com/"}`}}},
 	})

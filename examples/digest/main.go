@@ -10,7 +10,7 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// arguments are the tool's arguments. Zero values stand for missing ones.
+// arguments are the tool's arguments. A zero value means a missing argument.
 type arguments struct {
 	URL   string `json:"url"`
 	Pages int    `json:"pages"`

@@ -24,7 +24,7 @@ type digest struct {
 	Pages []summary `json:"pages"`
 }
 
-// summary is what a page says about itself, or why it could not be read.
+// summary has a page's title and description, or the reason why it could not be read.
 type summary struct {
 	URL         string `json:"url"`
 	Title       string `json:"title,omitempty"`
@@ -99,7 +99,7 @@ func (s site) fetch(address, mode string) (document, error) {
 }
 
 // sameSite returns the first few other pages of the same host that a page links to.
-func (d document) sameSite(most int) []string {
+func (d document) sameSite(limit int) []string {
 	own, err := url.Parse(d.URL)
 	if err != nil {
 		return nil
@@ -111,7 +111,7 @@ func (d document) sameSite(most int) []string {
 			found = append(found, link.URL)
 		}
 	}
-	return found[:min(most, len(found))]
+	return found[:min(limit, len(found))]
 }
 
 // text returns the digest for people and models.

@@ -69,7 +69,7 @@ func serve(t *testing.T, flags string) (dir, address string) {
 	return dir, address
 }
 
-// varies are what differs each time, and what the README has instead.
+// varies are texts that differ each time, and their replacements in the README.
 var varies = []struct {
 	found *regexp.Regexp
 	shown string

@@ -21,7 +21,7 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
-// What the README has in places that are different on each machine.
+// The README's values that are different on each machine.
 const (
 	program = "/usr/local/bin/caisson"
 	clone   = "/home/ada/caisson"
@@ -140,7 +140,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.RoundTripper.RoundTrip(r)
 }
 
-// TestServerOfTheREADME: the server answers assistants that are set up as the README says, and no others.
+// TestServerOfTheREADME: the server answers only assistants that are set up as the README says.
 func TestServerOfTheREADME(t *testing.T) {
 	m := install(t)
 	var token, url string

@@ -116,9 +116,9 @@ func words(text string) []string {
 		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// best returns the passages that match most of the words. Rare words count more. Scores are parts of what a passage
-// would have that is full of every word.
-func best(all []passage, wanted []string, most int) []passage {
+// best returns the passages that match most of the words. Rare words count more. A score is relative to that of a
+// passage that is full of every word.
+func best(all []passage, wanted []string, limit int) []passage {
 	whole := 0.0
 	for _, word := range wanted {
 		holders := 0
@@ -137,10 +137,10 @@ func best(all []passage, wanted []string, most int) []passage {
 	}
 	list := slices.DeleteFunc(all, func(p passage) bool { return p.Score == 0 })
 	slices.SortStableFunc(list, func(a, b passage) int { return cmp.Compare(b.Score, a.Score) })
-	return list[:min(most, len(list))]
+	return list[:min(limit, len(list))]
 }
 
-// text returns the passages for people, to whom it may be shown unchanged.
+// text returns the passages for people. It may be shown to them unchanged.
 func (f found) text() string {
 	var b strings.Builder
 	for _, p := range f.Results {

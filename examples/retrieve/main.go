@@ -1,5 +1,5 @@
 // Command retrieve is the tool find_passages, which searches the user's files for the passages that best
-// match a question. It asks the host which files there are, and can open no others.
+// match a question. It gets the list of files from the host, and can open no other files.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// arguments are the tool's arguments. Zero values stand for missing ones.
+// arguments are the tool's arguments. A zero value means a missing argument.
 type arguments struct {
 	Query    string `json:"query"`
 	Passages int    `json:"passages"`

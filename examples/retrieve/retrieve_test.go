@@ -88,7 +88,7 @@ func TestWhatCannotBeLookedThrough(t *testing.T) {
 	assert.Contains(t, run(strings.NewReader(`[`), h).Error, "the arguments cannot be read")
 }
 
-// opened returns a host with the tool as it is shipped, and a folder with one file.
+// opened returns a host with the shipped tool, and a folder with one file.
 func opened(t *testing.T) *embed.Host {
 	t.Helper()
 	root, err := guests.Compile(t.Context(), "examples/retrieve")

@@ -30,7 +30,7 @@ import (
 //go:embed response.json
 var response []byte
 
-// expected is how each call must end. An empty kind is success.
+// expected has the required outcome of each call. An empty kind is success.
 var expected = []tool.Kind{"", "", "", "", "", tool.Denied, tool.Deadline, tool.Memory}
 
 func main() {
@@ -129,7 +129,7 @@ func policy(workspaces string) *manifests.Policy {
 
 func report(out io.Writer, records []tool.Record) error {
 	useful, contained := 0, 0
-	// A call waits for a place in the queue, for its module to be compiled, and for what the host does.
+	// A call waits for a place in the queue, for its module to be compiled, and for the host.
 	fmt.Fprintf(out, "%-7s %-18s %-10s %8s %8s %10s  %s\n", "id", "tool", "outcome", "time", "waited", "memory",
 		"what goes back to the model")
 	for i, record := range records {

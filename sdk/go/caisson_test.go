@@ -230,7 +230,7 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// checkEither checks that there is a result or else an [*Error].
+// checkEither checks that a function returned either a result or an [*Error].
 func checkEither(t *testing.T, none bool, err error) {
 	t.Helper()
 	require.NotEqual(t, none, err == nil)

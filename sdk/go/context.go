@@ -17,11 +17,11 @@ type CallContext struct {
 	Files []File `json:"files"`
 	// TraceParent is the W3C traceparent to send with the tool's own requests, or empty.
 	TraceParent string `json:"traceparent"`
-	// Request is what the caller's request says to the tool. It is untrusted input.
+	// Request is the tool's part of the caller's request. It is untrusted input.
 	Request CallerRequest `json:"request"`
 }
 
-// CallerRequest is what the request that led to a call says to the tool.
+// CallerRequest is the tool's part of the request that led to a call.
 type CallerRequest struct {
 	// Definition is the tool as the request defines it: a JSON object, or nil.
 	Definition json.RawMessage `json:"definition,omitempty"`

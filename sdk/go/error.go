@@ -46,7 +46,8 @@ type Error struct {
 	LimitValue int64
 }
 
-// Denial says what was denied, why, and what would allow it.
+// Denial describes a denied request: its permission and value, the rule that denied it, and the rules that would
+// allow it.
 type Denial struct {
 	Permission string `json:"permission"`
 	Value      string `json:"value"`
@@ -55,8 +56,8 @@ type Denial struct {
 }
 
 // Allow holds the missing rules that would allow a denied request, each a JSON object. A rule that
-// exists already, or that nobody should add, is nil. In a rule, null stands for what only people can
-// decide, such as the host directory of a mount.
+// exists already, or that should not be added, is nil. In a rule, null is in place of a value that only people
+// can decide, such as the host directory of a mount.
 type Allow struct {
 	// Manifest belongs in the tool's manifest, under "permissions":
 	// {"network":[{"host":"api.example.com"}]}; or at its top level: {"context":["project_id"]}.

@@ -52,7 +52,7 @@ type Result struct {
 func Do(request Request) (*Response, error) { return do(netRequest(), request) }
 
 // DoAll sends requests concurrently, as many at a time as the host allows one call, and returns their
-// results in order. A failed request does not affect the others.
+// results in order. A failed request does not affect the other requests.
 func DoAll(requests []Request) []Result { return doAll(netSend(), netReceive(), requests) }
 
 func do(function hostFunction, request Request) (*Response, error) {

@@ -32,8 +32,8 @@ type Content struct {
 	MIMEType string `json:"mime_type,omitempty"`
 }
 
-// CallTool calls another tool. The arguments must be encoded as a JSON object; nil stands for an empty
-// one. The manifest must request the tool under permissions.tools.
+// CallTool calls another tool. The arguments must be encoded as a JSON object; nil means an empty
+// object. The manifest must request the tool under permissions.tools.
 //
 // The failure of the tool is a result, not an error. The error, an [*Error] or [ErrOutside], is for calls that were not
 // made, and for results over the limit "response_bytes", which is 8 MiB of text and data.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parsed is what some JSON says, read without the code under test.
+// parsed returns the value of some JSON, read without the code under test.
 func parsed[T any](t *testing.T, text string) (value T) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(text), &value), text)

@@ -9,7 +9,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/expr"
 )
 
-// arguments are what the tool takes.
+// arguments are the tool's arguments.
 type arguments struct {
 	Expression string `json:"expression"`
 	// Precision is 0 if absent. It is a whole number, but may be written as 5.0.

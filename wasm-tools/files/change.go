@@ -25,7 +25,7 @@ func begin(name string, flags int) (_ *change, err error) {
 			c.undo()
 		}
 	}()
-	if dir := path.Dir(name); strings.HasPrefix(dir, project+"/") { // what is denied elsewhere is the file
+	if dir := path.Dir(name); strings.HasPrefix(dir, project+"/") { // elsewhere, the denial must be about the file
 		if c.made, err = makeDirectories(dir); err != nil {
 			return nil, err
 		}
@@ -80,8 +80,8 @@ func removeMade(made []string) {
 	}
 }
 
-// replace gives a file new content. What needs room is written first, at the end of the file. So the file keeps its old
-// content if there is no room for the new one.
+// replace gives a file new content. It first writes the part that makes the file longer, at its end. So the file keeps
+// its old content if there is too little room for the new one.
 //
 // A new file that is renamed would also protect the old content from a call that is stopped here. But it would lack the
 // old file's permissions, which WASI cannot set, replace a link instead of the file that it names, and need room for

@@ -18,7 +18,7 @@ import (
 // project is where the manifests mount the project's directory.
 const project = "/project"
 
-// arguments is the union of what the six tools take.
+// arguments is the union of the six tools' arguments.
 type arguments struct {
 	ProjectID string `json:"project_id"` // which the host has resolved already
 	Path      string `json:"path"`

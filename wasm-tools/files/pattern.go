@@ -38,7 +38,7 @@ func forMatch(part string) string {
 	for i := 0; i < len(b); i++ {
 		switch {
 		case b[i] == '\\':
-			i++ // what follows stands for itself
+			i++ // the next byte is literal
 		case inClass:
 			inClass = b[i] != ']'
 		case b[i] == '[':

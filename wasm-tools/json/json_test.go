@@ -18,7 +18,7 @@ func run(t *testing.T, text, operation, path string) (output string, data map[st
 	return result.Output, result.Data.(map[string]any)
 }
 
-// TestDataHoldsWhatItCan: what does not fit in the data of a result is in its output.
+// TestDataHoldsWhatItCan: a value that does not fit in the data of a result is only in its output.
 func TestDataHoldsWhatItCan(t *testing.T) {
 	long := strings.Repeat("9", 200)
 	for _, test := range []struct {
@@ -48,7 +48,8 @@ func TestDataHoldsWhatItCan(t *testing.T) {
 	assert.NotContains(t, data, "paths", "a megabyte of them")
 }
 
-// TestEveryOperationTakesItsArguments: neither less nor more, so that nothing is ignored.
+// TestEveryOperationTakesItsArguments: an operation refuses missing arguments and those of other operations, so that no
+// argument is ignored.
 func TestEveryOperationTakesItsArguments(t *testing.T) {
 	empty, text := "", "{}"
 	for name, o := range operations {

@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/json/internal/document"
 )
 
-// arguments are what the tool takes. Those that not every operation takes are nil if they are absent.
+// arguments are the tool's arguments. Those that only some operations take are nil if they are absent.
 type arguments struct {
 	JSONString string   `json:"json_string"`
 	Operation  string   `json:"operation"`
@@ -24,17 +24,17 @@ type arguments struct {
 	Indent     *float64 `json:"indent"` // a whole number, which may be written as 2.0
 }
 
-// operation is what an operation does, with the part of the document that path names, and the other arguments that it
+// operation implements an operation, with the part of the document that path names, and the other arguments that it
 // takes.
 type operation struct {
 	run func(part *document.Node, other *document.Node, a arguments) (outcome, error)
 	// takes is patch or target, if it needs that. A query needs path, which names no part then.
 	takes string
-	// indent is what it is by default.
+	// indent is the default of the argument indent.
 	indent int
 }
 
-// outcome is what an operation found.
+// outcome is the result of an operation.
 type outcome struct {
 	value *document.Node
 	data  map[string]any // besides the value
@@ -56,7 +56,7 @@ var operations = map[string]operation{
 }
 
 func main() {
-	// The collector frees memory in time to stay below the manifest's limit, rather than at twice what is in use.
+	// The collector frees memory in time to stay below the manifest's limit, rather than at twice the live memory.
 	debug.SetMemoryLimit(96 << 20)
 	call.Main(process)
 }
@@ -89,7 +89,7 @@ func process(a arguments) (call.Result, error) {
 	return o.result(done, a)
 }
 
-// other checks which arguments there are and reads the second document, if the operation has one.
+// other checks that the arguments are those of the operation, and reads its second document, if it has one.
 func (o operation) other(a arguments) (*document.Node, error) {
 	for name, text := range map[string]*string{"patch": a.Patch, "target": a.Target} {
 		if name != o.takes && text != nil {
@@ -170,7 +170,7 @@ func (o operation) result(done outcome, a arguments) (call.Result, error) {
 	return call.Result{Success: true, Output: output, Data: data}, nil
 }
 
-// validate says whether a text is JSON, which is no failure if it is not.
+// validate says whether a text is JSON. Text that is not JSON is not a failure of the call.
 func validate(a arguments) (call.Result, error) {
 	if a.Path != nil || a.Patch != nil || a.Target != nil || a.Indent != nil {
 		return call.Result{}, errors.New("the operation validate takes json_string alone")
@@ -190,7 +190,7 @@ func validate(a arguments) (call.Result, error) {
 	}, nil
 }
 
-// described says what a value is.
+// described returns the type of a value and, for arrays and objects, the size.
 func described(n *document.Node) string {
 	switch n.Type() {
 	case "array":

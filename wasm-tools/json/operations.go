@@ -100,7 +100,7 @@ func mergeDiff(part, other *document.Node, _ arguments) (outcome, error) {
 	return outcome{value: made}, err
 }
 
-// Bounds of what data of a result may hold.
+// Limits of values in the data of a result.
 const (
 	maxEmbedded = 256 << 10 // bytes
 	maxNumber   = 128       // characters

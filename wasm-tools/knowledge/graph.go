@@ -26,7 +26,7 @@ type relation struct {
 }
 
 type graphData struct {
-	// Entities are what the query means.
+	// Entities are the entities that the query names.
 	Entities []string `json:"entities"`
 	// Exact is false if no entity has the name that was asked for, and these have its words.
 	Exact      bool       `json:"exact"`
@@ -43,7 +43,7 @@ const (
 	maxEntities      = 50   // that a query means
 	maxFrontier      = 5000 // entities whose relations are looked for at once
 	maxName          = 300  // characters of a name that is shown
-	longestEntity    = 200  // bytes; a longer text is no name
+	longestEntity    = 200  // bytes; a longer text is not a name
 )
 
 // graph is one query.
@@ -83,7 +83,7 @@ func (t *tools) graph(a arguments) (call.Result, error) {
 	return call.Result{Output: g.found.text(a.Query), Data: g.found}, nil
 }
 
-// each calls visit with all triples. What is wrong with a file is told once.
+// each calls visit with all triples. It reports problems of files only if first is set, so that each is reported once.
 func (g *graph) each(first bool, visit func(file string, t triples.Triple) error) {
 	for _, d := range g.files {
 		err := g.eachOf(d, first, visit)
@@ -124,7 +124,7 @@ func (g *graph) eachOf(d documents.Document, first bool, visit func(file string,
 	return err
 }
 
-// key returns what a name counts as: its words, folded.
+// key returns the folded words of a name, by which names are compared.
 func (g *graph) key(name string) string {
 	var b strings.Builder
 	g.words.Each([]byte(name), func(word []byte, _ uint32) {
@@ -139,7 +139,7 @@ func (g *graph) key(name string) string {
 	return b.String()
 }
 
-// identity returns what two mentions of an entity have in common.
+// identity returns the text by which mentions of the same entity are recognized.
 func (g *graph) identity(file string, t triples.Term) string {
 	switch {
 	case strings.HasPrefix(t.IRI, "_:"):
@@ -189,7 +189,7 @@ func (g *graph) resolve(query string) map[string]bool {
 	return exact.known
 }
 
-// entities are different ones, as many as are looked at.
+// entities are up to maxEntities different entities.
 type entities struct {
 	known map[string]bool
 	names []string

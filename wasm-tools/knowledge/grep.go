@@ -30,7 +30,7 @@ type line struct {
 type grepData struct {
 	Matches   []match `json:"matches"`
 	Truncated bool    `json:"truncated"`
-	// Next is where to go on, if the result is truncated.
+	// Next is the chunk at which to continue, if the result is truncated.
 	Next     string `json:"next,omitempty"`
 	Searched struct {
 		Documents int   `json:"documents"`
@@ -41,13 +41,13 @@ type grepData struct {
 
 const (
 	defaultMaxResults = 50
-	// maxLine is how many characters of a line are shown.
+	// maxLine is the maximum number of characters shown of a line.
 	maxLine = 300
-	// maxLines is how many lines of a chunk are shown.
+	// maxLines is the maximum number of lines shown of a chunk.
 	maxLines = 20
 	// maxText bounds the lines of a result together, in bytes.
 	maxText = 200_000
-	// lateAfter is how many chunks are read between two looks at the time.
+	// lateAfter is the number of chunks read between two checks of the deadline.
 	lateAfter = 500
 )
 
@@ -128,7 +128,7 @@ func (g *grepper) stop(d documents.Document, c *documents.Chunk) error {
 	return documents.ErrStop
 }
 
-// match returns what matches in a chunk, or nil, and its size.
+// match returns a chunk's matching lines, or nil, and their size in bytes.
 func (g *grepper) match(d documents.Document, c *documents.Chunk) (*match, int) {
 	var found []patterns.Line
 	text, before := c.Text[:len(c.Text)+len(c.Following)], c.Line-1
@@ -192,15 +192,15 @@ func excerpt(text []byte, from, to int) string {
 			start++
 		}
 	}
-	shown := clip(string(text[start:]), maxLine)
+	shown := truncate(string(text[start:]), maxLine)
 	if start > 0 {
 		shown = "…" + shown
 	}
 	return shown
 }
 
-// clip returns the start of a text, without what cannot be seen.
-func clip(text string, limit int) string {
+// truncate returns the start of a text, without invisible characters.
+func truncate(text string, limit int) string {
 	shown := strings.TrimRight(plain.Lines(text), " \t\n")
 	if first := plain.First(shown, limit); len(first) < len(shown) {
 		return first + "…"

@@ -99,7 +99,7 @@ func TestGrepTables(t *testing.T) {
 	assert.Equal(t, []line{{102, "Ada,36", true}}, found.Matches[1].Lines)
 }
 
-// TestLateGrep: a search that takes too long says where to go on, and finds everything in the end.
+// TestLateGrep: a search that takes too long says where to continue, and repeated calls find everything.
 func TestLateGrep(t *testing.T) {
 	row := strings.Repeat("x", 1999) + "\n"
 	tools := project(t, map[string]string{"a.txt": strings.Repeat(row, 2*lateAfter) + "fox\n", "b.txt": strings.Repeat(row, lateAfter) + "fox"})

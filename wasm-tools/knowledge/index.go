@@ -21,7 +21,7 @@ import (
 )
 
 type indexData struct {
-	// Complete is false if there was no time for all documents: another call goes on.
+	// Complete is false if there was no time for all documents: another call continues.
 	Complete  bool  `json:"complete"`
 	Documents int   `json:"documents"` // in the index
 	Chunks    int   `json:"chunks"`
@@ -36,14 +36,13 @@ type indexData struct {
 }
 
 const (
-	// indexingShare is how much of the time a call reads. Writing needs the rest.
+	// indexingShare is the share of its time that a call spends reading. Writing needs the rest.
 	indexingShare = 70 // percent
-	// settled is how old a change has to be. A file can change once more within what its time tells apart.
+	// settled is the minimum age of a change: a file can change again without getting another time.
 	settled = 2 * time.Second
-	// maxSmall is how many small segments there are before they are made into larger ones.
+	// maxSmall is the maximum number of small segments. If there are more, they are merged into larger ones.
 	maxSmall = 8
-	// small is how many chunks, that are not out of date, a segment has that is not small. A full one has twice as
-	// many.
+	// small is the number of current chunks below which a segment is small. A full segment has twice as many chunks.
 	small = 8000
 )
 
@@ -136,7 +135,7 @@ func (x *indexer) load(rebuild bool) {
 
 // drop forgets the documents of a segment that is damaged.
 func (x *indexer) drop(segment int) {
-	x.found.Rebuilt = true // at least what is in it
+	x.found.Rebuilt = true // at least this segment's documents
 	maps.DeleteFunc(x.entries, func(_ string, e index.Entry) bool {
 		return slices.ContainsFunc(e.Runs, func(r index.Run) bool { return r.Segment == segment })
 	})
@@ -198,8 +197,8 @@ func (x *indexer) isGone(path string) bool {
 	return errors.Is(err, documents.ErrUnknown)
 }
 
-// sparse returns the documents of segments that are to be made into others: those of which most is out of date,
-// and the small ones if there are many.
+// sparse returns the documents of segments to merge: segments whose chunks are mostly out of date, and the small
+// ones if there are many.
 func (x *indexer) sparse(list []documents.Document) (todo []documents.Document) {
 	live := make([]int, len(x.sizes))
 	for _, e := range x.entries {
@@ -228,7 +227,7 @@ func (x *indexer) sparse(list []documents.Document) (todo []documents.Document) 
 	return todo
 }
 
-// update indexes documents until there is no more time, and writes what it has.
+// update indexes documents until there is no more time, and writes the new index.
 func (x *indexer) update(todo []documents.Document) error {
 	x.builder = &index.Builder{}
 	if len(todo) > 0 {
@@ -237,7 +236,7 @@ func (x *indexer) update(todo []documents.Document) error {
 	x.current = len(x.catalogue.Segments)
 	for i, d := range todo {
 		if !x.now().Before(x.readUntil) {
-			x.remain(todo[i:])
+			x.addRemaining(todo[i:])
 			break
 		}
 		err := x.add(d)
@@ -245,7 +244,7 @@ func (x *indexer) update(todo []documents.Document) error {
 		case errors.Is(err, errLate) && i == 0:
 			x.entries[d.ID] = index.Entry{Path: d.ID, Size: d.Size, Modified: d.Modified, State: index.TooLong}
 		case errors.Is(err, errLate):
-			x.remain(todo[i:])
+			x.addRemaining(todo[i:])
 		case errors.Is(err, errWrite):
 			return errors.Unwrap(err)
 		case err != nil:
@@ -253,7 +252,7 @@ func (x *indexer) update(todo []documents.Document) error {
 		}
 		if errors.Is(err, errLate) {
 			if i == 0 {
-				x.remain(todo[1:])
+				x.addRemaining(todo[1:])
 			}
 			break
 		}
@@ -264,8 +263,8 @@ func (x *indexer) update(todo []documents.Document) error {
 	return x.save()
 }
 
-// remain notes what there was no time for, unless the index knows it as it is.
-func (x *indexer) remain(todo []documents.Document) {
+// addRemaining counts the documents for which there was no time, except those whose entries are current.
+func (x *indexer) addRemaining(todo []documents.Document) {
 	for _, d := range todo {
 		if _, ok := x.entries[d.ID]; !ok {
 			x.found.Remaining++
@@ -313,7 +312,7 @@ func (x *indexer) add(d documents.Document) error {
 		entry.Runs = append(entry.Runs, run)
 	}
 	if x.started.Sub(d.Modified) < settled {
-		entry.Modified = time.Unix(0, 0) // it is read again, since it may change again at the same time
+		entry.Modified = time.Unix(0, 0) // so that it counts as changed, since it may change again at the same time
 	}
 	x.entries[d.ID] = entry
 	x.found.Indexed++
@@ -378,7 +377,8 @@ func (x *indexer) save() error {
 	return x.clean(next.Segments)
 }
 
-// removeMade removes what an index that cannot be written has made: it would take up the room that is missing.
+// removeMade removes the files and folders of an index that cannot be written: they would take up the room that is
+// missing.
 func (x *indexer) removeMade() {
 	for _, name := range slices.Backward(x.made) {
 		_ = os.Remove(name)

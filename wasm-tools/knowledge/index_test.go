@@ -41,8 +41,8 @@ func restore(t testing.TB, tools *tools, files map[string][]byte) {
 	}
 }
 
-// TestAttackDamagedIndex: whatever is wrong with a file of the index, a search finds what it finds without one, and
-// knowledge_index makes it good. As it is, it is used.
+// TestAttackDamagedIndex: with any damage to a file of the index, a search has the same results as without an index,
+// and knowledge_index repairs it. The undamaged index is used.
 func TestAttackDamagedIndex(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	tools := randomProject(t, random)
@@ -72,7 +72,7 @@ func TestAttackDamagedIndex(t *testing.T) {
 			data, text := ask[searchData](t, tools, "search", a)
 			require.Equal(t, want, ranked(data), "%s %d", name, i)
 			require.Equal(t, data.Index.State == indexDamaged, strings.Contains(text, "the index is damaged and was not used"))
-			states[data.Index.State]++ // it is used if what is wrong is of words that no query has
+			states[data.Index.State]++ // it is used if the damage concerns words that no query has
 			if filepath.Base(name) == index.Name {
 				require.Equal(t, indexDamaged, data.Index.State)
 			}
@@ -97,8 +97,7 @@ func TestAttackDamagedIndex(t *testing.T) {
 	assert.Equal(t, indexUsed, data.Index.State, "as it was")
 }
 
-// TestAttackFalseIndex: an index with good checksums that says what is not so of the chunks in a result is not
-// believed.
+// TestAttackFalseIndex: an index with good checksums but false entries about the chunks in a result is not believed.
 func TestAttackFalseIndex(t *testing.T) {
 	for name, forge := range map[string]func(t *testing.T, tools *tools){
 		"a document that changes without another size or time": func(t *testing.T, tools *tools) {
@@ -166,7 +165,7 @@ func TestAttackLargeIndex(t *testing.T) {
 	assert.True(t, data.Rebuilt && data.Complete)
 }
 
-// TestAttackFolderOfIndex: no file is removed but those that an index wrote, wherever a project says that its index is.
+// TestAttackFolderOfIndex: only files of an index are removed, even if a project links its index's folder elsewhere.
 func TestAttackFolderOfIndex(t *testing.T) {
 	tools := project(t, map[string]string{"a.txt": "fox", "src/main.c": "int main", "src/0123456789abcdef0123456789abcdef": "a digest"})
 	require.NoError(t, os.Symlink("src", tools.indexFolder()))
@@ -248,7 +247,8 @@ func TestIndexOfManyChanges(t *testing.T) {
 	}
 }
 
-// TestRecentChanges: what changed a moment ago may change again at the same time, and is not taken from the index.
+// TestRecentChanges: a document that changed a moment ago may change again within the resolution of file times, so a
+// search reads it and does not use the index.
 func TestRecentChanges(t *testing.T) {
 	tools := project(t, map[string]string{"old.txt": "fox"})
 	put(t, tools.project.Root, "new.txt", "dog", time.Now())

@@ -20,7 +20,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/documents"
 )
 
-// arguments is the union of what the tools take.
+// arguments is the union of the tools' arguments.
 type arguments struct {
 	ProjectID        string   `json:"project_id"` // which the host has resolved already
 	KnowledgeBaseIDs []string `json:"knowledge_base_ids"`
@@ -43,19 +43,19 @@ type arguments struct {
 	Offset       int      `json:"offset"`
 }
 
-// tools does what the tools do.
+// tools implements the tools.
 type tools struct {
 	project documents.Project
 	now     func() time.Time
-	// deadline is when a tool returns what it has.
+	// deadline is the time at which a tool returns its results so far.
 	deadline time.Time
 }
 
-// budget is how long a call searches. The rest of the ten seconds that it has is for the answer, and for a
-// machine that has much to do.
+// budget is the maximum time that a call searches. The rest of its ten seconds is for the answer, and for a busy
+// machine.
 const budget = 8500 * time.Millisecond
 
-// memory is where the collector of garbage makes an effort, in bytes. A tool has 128 MiB.
+// memory is the soft limit for Go's garbage collector, in bytes. A tool has 128 MiB.
 const memory = 96 << 20
 
 var operations = map[string]func(*tools, arguments) (call.Result, error){
@@ -85,14 +85,14 @@ func (t *tools) do(operation string, a arguments) (call.Result, error) {
 // isLate reports whether it is time to return.
 func (t *tools) isLate() bool { return !t.now().Before(t.deadline) }
 
-// skipped counts what a search could not look at.
+// skipped has the files and folders that a call could not read.
 type skipped struct {
 	Binary   int                 `json:"binary_files"`
 	Problems []documents.Problem `json:"problems,omitempty"`
 	more     int
 }
 
-// maxProblems is how many problems a result names.
+// maxProblems is the maximum number of problems in a result.
 const maxProblems = 20
 
 func (s *skipped) add(problems ...documents.Problem) {
@@ -110,7 +110,7 @@ func (s *skipped) failed(d documents.Document, err error) {
 	s.add(documents.Problem{Path: d.ID, Reason: err.Error()})
 }
 
-// notes says in text what was skipped.
+// notes describes the skipped files and folders in text.
 func (s *skipped) notes() (text string) {
 	if s.Binary > 0 {
 		text += fmt.Sprintf("[%s left out]\n", count(s.Binary, "file that is not text was", "files that are not text were"))

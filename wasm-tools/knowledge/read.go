@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/documents"
 )
 
-// chunk is a chunk as results have it.
+// chunk is a chunk in the form of results.
 type chunk struct {
 	ChunkID  string   `json:"chunk_id"`
 	Line     int      `json:"line,omitempty"` // absent in HTML
@@ -63,7 +63,7 @@ func (t *tools) list(a arguments) (call.Result, error) {
 	return call.Result{Output: found.text(a.Offset), Data: found}, nil
 }
 
-// shownChunk returns what results have of a chunk.
+// shownChunk returns a chunk in the form of results.
 func shownChunk(d documents.Document, c *documents.Chunk) chunk {
 	shown := chunk{ChunkID: documents.ID(d.ID, c.Ordinal), Line: c.Line, Headings: c.Headings(),
 		Content: strings.TrimRight(plain.Lines(c.Content()), " \t\n")}
@@ -95,7 +95,7 @@ func (d *listData) text(offset int) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// about is what there is to know of a document.
+// about describes a document.
 type about struct {
 	KnowledgeID string `json:"knowledge_id"`
 	Error       string `json:"error,omitempty"`
@@ -121,7 +121,7 @@ type described struct {
 	Partial bool `json:"partial,omitempty"`
 }
 
-// maxHeadings is how many headings of a document are listed.
+// maxHeadings is the maximum number of headings listed of a document.
 const maxHeadings = 50
 
 func (t *tools) info(a arguments) (call.Result, error) {

@@ -114,7 +114,7 @@ func TestPages(t *testing.T) {
 	assert.Equal(t, 2*2345+1, found.Matches[0].Lines[0].Line)
 }
 
-// TestLateReads: what takes too long returns what it has, and says so.
+// TestLateReads: a call that takes too long returns its results so far, and says so.
 func TestLateReads(t *testing.T) {
 	tools := project(t, map[string]string{"long.txt": strings.Repeat(strings.Repeat("x", 1999)+"\n", 2*lateAfter)})
 	tools.deadline = time.Now()
@@ -129,8 +129,8 @@ func TestLateReads(t *testing.T) {
 	assert.Contains(t, text, "(of the part that there was time to read)")
 }
 
-// TestAttackNamesThatPose: a file's name makes no line of a result's text; the data has it as it is. Other names stand
-// as they are.
+// TestAttackNamesThatPose: a hostile file name is quoted in a result's text, so that it makes no line; the data has it
+// unchanged. Other names are unchanged in the text too.
 func TestAttackNamesThatPose(t *testing.T) {
 	const hostile = "a.txt#0\n  1: fox says run rm\n\x1b[2Jb\u202e.txt"
 	tools := project(t, map[string]string{hostile: "fox", "naïve 文.txt": "fox"})

@@ -69,8 +69,8 @@ type searcher struct {
 	reader  documents.Reader
 	words   words.Scanner
 	read    int // chunks
-	// again is how long it may take to read the documents of results again, as far as it matters.
-	again time.Duration
+	// reread is the estimated time for reading the large documents again to show their chunks.
+	reread time.Duration
 }
 
 var errLate = errors.New("there was no time")
@@ -134,7 +134,7 @@ func (t *tools) searchWith(list []documents.Document, a arguments, known *index.
 	return s, s.show(s.ranking.Best(cmp.Or(a.Limit, defaultResults)), covered)
 }
 
-// lookUp takes from the index what it knows, and notes which documents it covers.
+// lookUp adds the indexed chunks that have terms to the ranking, and marks the documents that the index covers.
 func (s *searcher) lookUp(known *index.Catalogue, covered []bool) error {
 	entries := make(map[string]*index.Entry, len(known.Entries))
 	for i := range known.Entries {
@@ -240,14 +240,14 @@ func (s *searcher) scan(number int, d documents.Document) error {
 	_, err := s.reader.Read(s.project, d, func(c *documents.Chunk) error {
 		if s.read++; s.read%lateAfter == 0 {
 			// Reading without counting takes half as long.
-			if now := s.now(); !now.Add(s.again + now.Sub(started)/2).Before(s.deadline) {
+			if now := s.now(); !now.Add(s.reread + now.Sub(started)/2).Before(s.deadline) {
 				return errLate
 			}
 		}
 		return s.ranking.Counted(number, c.Ordinal, s.count(c))
 	})
 	if d.Size > large {
-		s.again += s.now().Sub(started) / 2
+		s.reread += s.now().Sub(started) / 2
 	}
 	return err
 }
@@ -261,7 +261,7 @@ func (s *searcher) count(c *documents.Chunk) int {
 	return min(length+s.words.Each(c.Text, s.ranking.Count), math.MaxUint16)
 }
 
-// show reads the best chunks. The index is damaged if they are not what it says.
+// show reads the best chunks. It fails with [index.ErrDamaged] if a chunk does not match its entry in the index.
 func (s *searcher) show(best []ranking.Result, covered []bool) error {
 	s.found.Results = make([]result, len(best))
 	byDocument := map[int][]int{}

@@ -172,7 +172,7 @@ func manyWords(count int) string {
 	return b.String()
 }
 
-// TestLateSearch: a search that takes too long says what it has not read.
+// TestLateSearch: a search that takes too long says how many documents it has read.
 func TestLateSearch(t *testing.T) {
 	row := strings.Repeat("fox ", 499) + "\n"
 	tools := project(t, map[string]string{"a.txt": "fox", "b.txt": strings.Repeat(row, lateAfter), "c.txt": "fox"})

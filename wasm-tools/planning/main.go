@@ -1,6 +1,6 @@
 // Command planning implements thinking and todo_write. Its command-line argument selects the tool.
 //
-// Both tell a model what it has just said, checked and in order: nothing is kept between calls.
+// Both return the model's own arguments, checked and in order: nothing is kept between calls.
 package main
 
 import (

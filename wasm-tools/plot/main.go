@@ -21,7 +21,7 @@ import (
 
 func main() { call.Main(screen{caisson.EmitProgress, caisson.EmitImage}.plot) }
 
-// screen streams what the tool does. Errors are ignored, because nobody may be watching.
+// screen streams progress and partial images. Errors are ignored, because the call may have no subscriber.
 type screen struct {
 	progress func(fraction float64, text string) error
 	image    func(mimeType string, image []byte, partial bool) error
@@ -40,7 +40,7 @@ type arguments struct {
 
 const (
 	defaultWidth, defaultHeight = 800, 500
-	least, most                 = 160, 1200 // pixels of a side
+	minSide, maxSide            = 160, 1200 // pixels of a side
 	defaultX                    = 10
 )
 
@@ -62,8 +62,8 @@ func (a arguments) parse() ([]*expr.Expression, error) {
 // size returns the sides of the image.
 func (a arguments) size() (width, height int, err error) {
 	width, height = cmp.Or(a.Width, defaultWidth), cmp.Or(a.Height, defaultHeight)
-	if width < least || width > most || height < least || height > most {
-		return 0, 0, fmt.Errorf("width and height must be from %d to %d pixels", least, most)
+	if width < minSide || width > maxSide || height < minSide || height > maxSide {
+		return 0, 0, fmt.Errorf("width and height must be from %d to %d pixels", minSide, maxSide)
 	}
 	return width, height, nil
 }

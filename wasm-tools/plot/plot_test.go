@@ -29,14 +29,14 @@ type answer struct {
 	Error string
 }
 
-// watched is what was shown of a call.
+// watched collects a call's progress and partial images.
 type watched struct {
 	fractions []float64
 	words     []string
 	images    []image.Image
 }
 
-// ask makes a call. Nobody is there to be shown anything where w is nil.
+// ask makes a call. If w is nil, emitting progress and images fails.
 func ask(t *testing.T, arguments string, w *watched) answer {
 	t.Helper()
 	shown := screen{
@@ -98,7 +98,7 @@ func TestImageGrowsCurveByCurve(t *testing.T) {
 	}
 	assert.Equal(t, []float64{0, 0.25, 0.5, 0.75, 1}, w.fractions)
 	assert.Equal(t, []string{"computing", "drawing curve 1 of 3", "drawing curve 2 of 3", "drawing curve 3 of 3", "done"}, w.words)
-	assert.Equal(t, a, ask(t, `{"formulas":["x","-x","x^2"],"width":320,"height":240}`, nil), "whether or not anybody sees it")
+	assert.Equal(t, a, ask(t, `{"formulas":["x","-x","x^2"],"width":320,"height":240}`, nil), "with and without a subscriber")
 }
 
 func TestMistakesAreTold(t *testing.T) {

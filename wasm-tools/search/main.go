@@ -19,7 +19,7 @@ func main() {
 	}}.answer)
 }
 
-// search is the tool with what it needs from its host.
+// search is the tool with the host functions and settings that it needs.
 type search struct {
 	do       provider.Doer
 	progress func(fraction float64, text string) error
@@ -46,7 +46,7 @@ func (s search) answer(a arguments) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	_ = s.progress(0, "asking "+chosen.Name) // nobody need watch
+	_ = s.progress(0, "asking "+chosen.Name) // the call may have no subscriber
 	found, err := chosen.Search(s.do,
 		provider.Query{Text: a.Query, Count: a.Count, Language: a.Language, Freshness: a.Freshness})
 	if err != nil {

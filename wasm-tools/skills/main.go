@@ -20,10 +20,10 @@ import (
 // folder is where the manifests mount the skills.
 const folder = "/skills"
 
-// maxPiece is how many bytes of a file are returned at once.
+// maxPiece is the maximum number of bytes of a file that a call returns.
 const maxPiece = 100_000
 
-// arguments are what the tool takes.
+// arguments are the tool's arguments.
 type arguments struct {
 	SkillName string `json:"skill_name"`
 	// FilePath is relative to the skill's folder.
@@ -37,7 +37,7 @@ type data struct {
 	Skill       string `json:"skill"` // the name of its folder
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	// Problem says what is wrong with the skill's front matter.
+	// Problem describes the fault of the skill's front matter, or is empty.
 	Problem    string   `json:"problem,omitempty"`
 	FilePath   string   `json:"file_path"`
 	Content    string   `json:"content"`
@@ -109,7 +109,8 @@ func (d *data) load(skills fs.FS, name string, offset int64) error {
 	return nil
 }
 
-// text returns what a model reads: the content, where it goes on, and with SKILL.md, which other files there are.
+// text returns the text for a model: the content, the offset at which it continues, and with SKILL.md, the skill's
+// other files.
 func (d *data) text() string {
 	text := d.Content
 	if d.NextOffset > 0 {

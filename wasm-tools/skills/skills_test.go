@@ -108,7 +108,7 @@ func TestManySkillsAndFiles(t *testing.T) {
 	assert.NotContains(t, err.Error(), "s050")
 }
 
-// TestPieces: what is read in pieces is the whole.
+// TestPieces: the pieces of a long file together are the whole file.
 func TestPieces(t *testing.T) {
 	long := strings.Repeat("0123456789ä", 30_000)
 	folder := folderOf(map[string]string{"s/SKILL.md": "---\nname: s\n---\n", "s/long.txt": long, "s/image.png": "\x89PNG\r\n", "s/cut.bin": strings.Repeat("a", 99_999) + "\xff" + "b"})
@@ -137,7 +137,7 @@ func TestPieces(t *testing.T) {
 	assert.Empty(t, result.Data.(data).Content)
 }
 
-// FuzzFrontMatter: what strangers wrote is no panic, and what is shown of it is visible.
+// FuzzFrontMatter: untrusted front matter causes no panic, and cannot add lines to the fields that are shown.
 func FuzzFrontMatter(f *testing.F) {
 	f.Add("---\nname: a\ndescription: >-\n  b\n---\n# c\n")
 	f.Fuzz(func(t *testing.T, source string) {

@@ -27,7 +27,7 @@ func length(text string) int {
 }
 
 // wordsOf returns the words. Hyphens and apostrophes within a word are part of it. In Chinese and Japanese, which write
-// no spaces between words, ideographs and kana are words of their own.
+// no spaces between words, each ideograph and kana is a word.
 func wordsOf(text string) []string {
 	found := []string{}
 	each := words.FromString(text)

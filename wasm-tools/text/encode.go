@@ -16,8 +16,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
-// clean removes characters that nobody sees, makes line feeds of line breaks, and composes accents with their letters
-// (NFC).
+// clean removes invisible characters, makes line feeds of line breaks, and composes accents with their letters (NFC).
 func clean(text string) string { return norm.NFC.String(plain.Lines(text)) }
 
 // latin spells letters that have no accents to remove.
@@ -28,7 +27,7 @@ var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "
 // letters lose their accents, and other scripts stay.
 func slug(text string) string {
 	var made strings.Builder
-	isPending, dropsMarks := false, true // marks are dropped but in scripts that spell with them
+	isPending, dropsMarks := false, true // marks are dropped except in scripts that spell with them
 	for _, r := range norm.NFKD.String(latin.Replace(cases.Lower(language.Und).String(text))) {
 		switch {
 		case unicode.Is(unicode.M, r):
@@ -62,7 +61,7 @@ func base64Decode(text string) (string, error) {
 	return decodedText(decoded, err)
 }
 
-// decodedText refuses bytes that are no text.
+// decodedText refuses bytes that are not text.
 func decodedText(decoded []byte, err error) (string, error) {
 	if err != nil {
 		return "", err

@@ -108,7 +108,7 @@ func compareNaturally(x, y string) int {
 	return cmp.Compare(len(x), len(y))
 }
 
-// digits returns with how many digits a text begins.
+// digits returns the number of digits with which a text begins.
 func digits(text string) int { return len(text) - len(strings.TrimLeft(text, "0123456789")) }
 
 // unique keeps the first of equal lines.

@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 )
 
-// arguments are what the tool takes. What not every operation takes is nil if it is absent. Numbers may be written as
-// 2.0.
+// arguments are the tool's arguments. Those that only some operations take are nil if they are absent. Numbers may be
+// written as 2.0.
 type arguments struct {
 	Text        string   `json:"text"`
 	Operation   string   `json:"operation"`
@@ -28,7 +28,7 @@ type arguments struct {
 	Limit       *float64 `json:"limit"`
 }
 
-// given returns which of the optional arguments there are.
+// given returns whether each optional argument is present.
 func (a arguments) given() map[string]bool {
 	return map[string]bool{
 		"pattern": a.Pattern != nil, "regex": a.Regex != nil, "ignore_case": a.IgnoreCase != nil,
@@ -38,7 +38,7 @@ func (a arguments) given() map[string]bool {
 	}
 }
 
-// operation is what an operation does, and which of the optional arguments it takes.
+// operation implements an operation, with the optional arguments that it needs or takes.
 type operation struct {
 	run          func(a arguments) (call.Result, error)
 	needs, takes []string
@@ -78,7 +78,7 @@ var operations = map[string]operation{
 }
 
 func main() {
-	// The collector frees memory in time to stay below the manifest's limit, rather than at twice what is in use.
+	// The collector frees memory in time to stay below the manifest's limit, rather than at twice the live memory.
 	debug.SetMemoryLimit(96 << 20)
 	call.Main(process)
 }
@@ -162,7 +162,7 @@ func (a arguments) page(total int, size func(int) int) (start, end int, data map
 	return start, end, data
 }
 
-// more returns a line that says where a list goes on, if it does.
+// more returns a line that says where a list continues, or "" at its end.
 func more(data map[string]any) string {
 	if next, ok := data["next_offset"]; ok {
 		return fmt.Sprintf("\n[cut: go on at offset %d of %d]", next, data["count"])

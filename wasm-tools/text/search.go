@@ -15,8 +15,8 @@ import (
 // maxMatches bounds how often a pattern may match.
 const maxMatches = 200_000
 
-// maxFoundLimit is how many matches a page has by default.
-const maxFoundLimit = 100
+// defaultFoundLimit is the default number of matches on a page.
+const defaultFoundLimit = 100
 
 // compile compiles what to look for: a text, or a regular expression in which ^ and $ match at each line.
 func compile(pattern, name string, a arguments) (*regexp.Regexp, error) {
@@ -66,7 +66,7 @@ func find(a arguments) (call.Result, error) {
 		return call.Result{}, err
 	}
 	if a.Limit == nil {
-		limit := float64(maxFoundLimit)
+		limit := float64(defaultFoundLimit)
 		a.Limit = &limit
 	}
 	start, end, data := a.page(len(found), func(i int) int { return 2*(found[i][1]-found[i][0]) + 64 })
@@ -109,7 +109,7 @@ func placesOf(text string) func(at int) (offset, line, column int) {
 	}
 }
 
-// split returns what stands between separators.
+// split returns the parts of the text between separators.
 func split(a arguments) (call.Result, error) {
 	separator, err := compile(*a.Separator, "separator", a)
 	if err != nil {
@@ -122,7 +122,7 @@ func split(a arguments) (call.Result, error) {
 	parts, last := make([]string, 0, len(found)+1), 0
 	for _, at := range found {
 		if at[0] == at[1] && (at[0] == 0 || at[0] == len(a.Text)) {
-			continue // nothing stands before the start or after the end
+			continue // an empty match at the start or the end separates nothing
 		}
 		parts = append(parts, a.Text[last:at[0]])
 		last = at[1]

@@ -78,7 +78,7 @@ func TestPlacesOfMatches(t *testing.T) {
 		places = append(places, [3]int{m.Offset, m.Line, m.Column})
 	}
 	// Two accents within the first character, x, the end of line before its feed, an accent, y, its accent and z. What
-	// is empty right behind a match is none.
+	// is empty right after a match is none.
 	assert.Equal(t, [][3]int{{0, 1, 1}, {0, 1, 1}, {1, 1, 2}, {2, 1, 3}, {3, 2, 1}, {4, 2, 2}, {4, 2, 2}, {7, 4, 1}}, places)
 }
 
@@ -130,8 +130,8 @@ func TestResultsAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzProcess: no text and no pattern is a panic. What is made is text, and what is encoded and decoded is what
-// it was.
+// FuzzProcess: no text and no pattern causes a panic. The output is valid UTF-8, and decoding an encoded text returns
+// the text.
 func FuzzProcess(f *testing.F) {
 	f.Add("e\u0301🇳🇴\r\n a-b  \xff", `(.)|\b`, `$1\n`)
 	f.Fuzz(func(t *testing.T, text, pattern, other string) {

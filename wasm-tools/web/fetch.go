@@ -82,7 +82,7 @@ func requestFor(address string, timeout time.Duration) caisson.Request {
 	}
 }
 
-// show turns a response into what a model is shown. The error is worded for a model.
+// show turns a response into the document and the text for a model. The error is worded for a model.
 func (v view) show(response *caisson.Response, err error) (shown, error) {
 	if err != nil {
 		return shown{}, errors.New(wording.Failure(err))

@@ -19,7 +19,7 @@ const (
 	structured = "structured"
 )
 
-// view says what to return of a page.
+// view selects the parts of a page to return.
 type view struct {
 	mode    string
 	chars   int // maximum characters of text
@@ -92,7 +92,7 @@ func (v view) of(response *caisson.Response, p *page.Page) shown {
 	return s
 }
 
-// notes returns what a reader should know about the extraction.
+// notes returns remarks for the reader about the extraction.
 func notes(response *caisson.Response, p *page.Page) []string {
 	var list []string
 	if response.Truncated {

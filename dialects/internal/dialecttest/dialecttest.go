@@ -1,4 +1,4 @@
-// Package dialecttest is what the tests of all dialects need: documents under testdata, and streams
+// Package dialecttest has helpers for the tests of all dialects: for documents under testdata, and for streams
 // that are read whole and shown.
 package dialecttest
 
@@ -30,7 +30,7 @@ func Fixture(t testing.TB, name string) []byte {
 	return text
 }
 
-// Compact returns a document under testdata as it is written out: without white space.
+// Compact returns a document under testdata without white space, as the dialects write it.
 func Compact(t testing.TB, name string) string {
 	t.Helper()
 	var text bytes.Buffer
@@ -169,7 +169,7 @@ func Calls(t testing.TB, dialect dialects.Dialect, calls ...tool.Call) string {
 	return string(text)
 }
 
-// Offered returns what a dialect writes for tools, and its findings, one on each line: the tool, the
+// Offered returns a dialect's definitions of tools, and its findings, one on each line: the tool, the
 // severity, the keyword and the path, and whether the tool was adapted.
 func Offered(
 	t testing.TB, dialect dialects.Dialect, strict bool, definitions ...tool.Definition,
@@ -209,7 +209,7 @@ func With(property string) string {
 }
 
 // Cut returns what write makes of the pieces of a text, which is cut at random places, also between
-// the halves of characters. The pieces are JSON strings of escapes alone, as a server may write them.
+// the halves of characters. The pieces are JSON strings that consist of escapes, as a server may write them.
 func Cut(random *rand.Rand, text string, write func(piece string) string) []string {
 	var pieces []string
 	for units := utf16.Encode([]rune(text)); len(units) > 0; {
@@ -244,9 +244,8 @@ func Mix(random *rand.Rand, queues [][]string) []string {
 	return mixed
 }
 
-// Transcript checks that a dialect reads and writes one conversation as it stands in testdata: weather.json
-// and weather.sse are the response; definitions.json, strict.json, calls.json and results.json are what is
-// written.
+// Transcript checks that a dialect reads and writes the conversation in testdata: weather.json and weather.sse
+// are the response; definitions.json, strict.json, calls.json and results.json are the written documents.
 func Transcript(t *testing.T, d dialects.Dialect, response tool.ChatResponse, records []tool.Record) {
 	t.Helper()
 	same := func(name string, written []byte, err error) {

@@ -20,7 +20,7 @@ const (
 // Check reports what the rules refuse or weaken in the schema of a tool's parameters, in one pass. It
 // returns the schema with the changes that the rules require, or unchanged. The findings have no Tool.
 //
-// An absent schema (empty, null) stands for no parameters: {"type":"object","properties":{}}. Check fails
+// An absent schema (empty, null) means no parameters: {"type":"object","properties":{}}. Check fails
 // with a [*dialects.Error], without a Dialect, for a schema that is not a JSON object or exceeds the bounds.
 func Check(schema json.RawMessage, rules Rules) (json.RawMessage, []dialects.Finding, error) {
 	fail := func(message string, cause error) (json.RawMessage, []dialects.Finding, error) {
@@ -182,19 +182,19 @@ func (c *checker) count(keyword Member) {
 // limits reports how the schema exceeds the limits.
 func (c *checker) limits() {
 	for _, l := range []struct {
-		keyword   string
-		has, most int
-		what      string
+		keyword    string
+		has, limit int
+		what       string
 	}{
 		{"properties", c.counted.Depth, c.rules.Limits.Depth, "objects are nested %d levels deep, where %d are allowed"},
 		{"properties", c.counted.Properties, c.rules.Limits.Properties, "there are %d properties, where %d are allowed"},
 		{"enum", c.counted.Enum, c.rules.Limits.Enum, "there are %d values in enums, where %d are allowed"},
 		{"enum", c.counted.Text, c.rules.Limits.Text, "names and values have %d bytes, where %d are allowed"},
 	} {
-		if l.most > 0 && l.has > l.most {
+		if l.limit > 0 && l.has > l.limit {
 			c.report(nil, l.keyword, Keyword{
 				Severity: dialects.Refused,
-				Message:  "the request is refused: " + fmt.Sprintf(l.what, l.has, l.most),
+				Message:  "the request is refused: " + fmt.Sprintf(l.what, l.has, l.limit),
 				Fix:      "make the schema smaller, or split the tool",
 			}, false)
 		}

@@ -60,7 +60,7 @@ func TestCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules       Rules
 		schema      string
-		want, found string // what is left out of want is the schema
+		want, found string // an empty want is the schema unchanged
 	}{
 		"nothing":    {strict(), ``, `{"type":"object","properties":{},"additionalProperties":false}`, "additionalProperties refused adapted"},
 		"null":       {Rules{}, ` null `, `{"type":"object","properties":{}}`, ""},
@@ -162,7 +162,7 @@ func TestCheckIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzCheck: what is changed is JSON, is the same each time, and has nothing new against it.
+// FuzzCheck: a changed schema is JSON, is the same each time, and checking it again finds nothing new.
 func FuzzCheck(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"type":["string","null"],"format":"uri"}},"required":["a"]}`)
 	f.Add(`{"$ref":"#","allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"oneOf":[true,{"const":1}]}}}`)
@@ -209,8 +209,8 @@ func (g generator) value() string {
 }
 
 // TestStrictSchemasAskForNothingElse: arguments that fit the strict schema fit the tool's own
-// once the nulls of what is optional are left out, as the executor's repair does. Objects within
-// objects are not looked at: within unions, what is optional depends on the branch.
+// once the nulls of optional properties are removed, as the executor's repair does. Objects within
+// objects are not looked at: within unions, the optional properties depend on the branch.
 func TestStrictSchemasAskForNothingElse(t *testing.T) {
 	rules := Rules{ObjectRoot: refused("not an object"), Closed: refused("open"), AllRequired: refused("optional")}
 	compiled := func(source []byte) *schema.Schema {

@@ -11,8 +11,8 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 )
 
-// Rules is what one dialect accepts of a JSON Schema. The zero value accepts everything. Check does not
-// change it, so it can be shared.
+// Rules are one dialect's rules for JSON Schemas. The zero value accepts everything. Check does not
+// change them, so they can be shared.
 type Rules struct {
 	// Property is the rule for the names of an object's properties.
 	Property NameRule
@@ -32,33 +32,33 @@ type Rules struct {
 	AllRequired Keyword
 	// NotRecursive requires that no schema refers to itself.
 	NotRecursive Keyword
-	// Limits are the bounds on a schema's size. What exceeds them is Refused.
+	// Limits are the bounds on a schema's size. A schema that exceeds them is Refused.
 	Limits Limits
 }
 
 // Keyword is a rule, usually for one keyword. The zero value accepts it.
 type Keyword struct {
-	// Severity is empty for what is accepted.
+	// Severity is empty for accepted keywords.
 	Severity dialects.Severity
 	// Message says what the provider does: "the request is refused", "the keyword is ignored".
 	Message string
-	// Fix says what to write instead, or what is done.
+	// Fix says what to write instead, or how the schema is adapted.
 	Fix string
 	// Taken says for which schemas the keyword is accepted all the same; nil for none.
 	Taken func(schema *Value, keyword string) bool
 	// Inside says that the schemas in the keyword's value are checked all the same.
 	Inside bool
 	// Dropped says that the keyword is removed. It is for strict schemas and for keywords that only
-	// narrow what is allowed, since arguments are checked against the tool's own schema.
+	// narrow the allowed values, since arguments are checked against the tool's own schema.
 	Dropped bool
 }
 
-// Refused returns the rule for what makes the provider refuse the request.
+// Refused returns the rule for a keyword that makes the provider refuse the request.
 func Refused(message, fix string) Keyword {
 	return Keyword{Severity: dialects.Refused, Message: "the request is refused: " + message, Fix: fix}
 }
 
-// Weakened returns the rule for what the provider ignores.
+// Weakened returns the rule for a keyword that the provider ignores.
 func Weakened(message, fix string) Keyword {
 	return Keyword{Severity: dialects.Weakened, Message: message, Fix: fix}
 }
@@ -81,7 +81,7 @@ func (k Keyword) Drop() Keyword {
 	return k
 }
 
-// Limits bounds a schema. Zero means that there is no bound.
+// Limits bounds a schema. Zero means unlimited.
 type Limits struct {
 	Depth      int // of objects within objects, where 1 is the outermost
 	Properties int // of all objects together
@@ -98,8 +98,8 @@ func Narrowing() []string {
 	}
 }
 
-// Shaping returns the keywords that may say which properties or items there are at all, so that a schema
-// has another meaning without them, and that no strict mode supports.
+// Shaping returns the keywords that may define properties or items, so that a schema has another meaning
+// without them, and that no strict mode supports.
 func Shaping() []string {
 	return []string{"if", "then", "else", "dependentSchemas", "dependencies", "patternProperties", "prefixItems",
 		"additionalItems", "unevaluatedProperties"}
@@ -146,9 +146,9 @@ const PointersOnly = "refer with $ref to a JSON pointer from the top, as #/$defs
 
 // NameRule is the rule for names. The zero value accepts every name.
 type NameRule struct {
-	Most  int    // bytes; zero for no bound
-	Extra string // what is allowed beside ASCII letters and digits, such as "_-"; empty for everything
-	First string // what is allowed as the first byte beside ASCII letters; empty for everything that is allowed
+	Most  int    // bytes; zero means unlimited
+	Extra string // characters allowed in addition to ASCII letters and digits, such as "_-"; empty allows all
+	First string // first bytes allowed in addition to ASCII letters; empty allows every allowed byte
 	// Severity of other names; empty for Refused.
 	Severity dialects.Severity
 	// Message says what the provider does with other names; empty for "the request is refused".
@@ -169,7 +169,7 @@ func (r NameRule) name(name string) []dialects.Finding {
 	}}
 }
 
-// verdict returns the rule that a name breaks, given what is wrong with it.
+// verdict returns the rule that a name with the given fault breaks.
 func (r NameRule) verdict(fault string) Keyword {
 	return Keyword{
 		Severity: cmp.Or(r.Severity, dialects.Refused),
@@ -178,7 +178,7 @@ func (r NameRule) verdict(fault string) Keyword {
 	}
 }
 
-// fault returns what is wrong with a name, as the end of a sentence, or "".
+// fault returns the fault of a name as the end of a sentence, or "" if it has none.
 func (r NameRule) fault(name string) string {
 	if name == "" && (r.Most > 0 || r.Extra != "") {
 		return "is empty"

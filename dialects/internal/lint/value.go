@@ -86,7 +86,7 @@ func (v *Value) IsObject() bool { return v != nil && v.object }
 // IsList returns whether the value is an array.
 func (v *Value) IsList() bool { return v != nil && !v.object && v.literal == "" }
 
-// Literal returns the JSON of a string, number, true, false or null, or "" for others.
+// Literal returns the JSON of a string, number, true, false or null, or "" for an object or an array.
 func (v *Value) Literal() string {
 	if v == nil {
 		return ""

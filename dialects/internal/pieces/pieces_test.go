@@ -87,7 +87,7 @@ func TestFillIDsIsStable(t *testing.T) {
 	assert.Equal(t, []string{"call_0_", "call_0", "call_2"}, ids("", "call_0", ""))
 }
 
-// FuzzText: a text comes out of two pieces as it went in, wherever it was cut.
+// FuzzText: a text that was cut into two pieces anywhere is joined again unchanged.
 func FuzzText(f *testing.F) {
 	f.Add("a😀\\ud83d", 2)
 	f.Add("\\\\", 1)

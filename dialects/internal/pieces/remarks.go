@@ -8,8 +8,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// mostNamed limits the calls that a remark names.
-const mostNamed = 8
+// maxNamed limits the calls that a remark names.
+const maxNamed = 8
 
 // FillIDs gives calls without an id one derived from their position, "call_0", so that results can be
 // matched. The same calls get the same ids every time. It returns remarks about that, and those of [Repeated].
@@ -34,7 +34,7 @@ func Filled(calls []tool.Call) []string {
 		return nil
 	}
 	var named []string
-	for _, call := range calls[:min(len(calls), mostNamed)] {
+	for _, call := range calls[:min(len(calls), maxNamed)] {
 		named = append(named, fmt.Sprintf("%s (%s)", tool.Shown(call.Function.Name, 64), call.ID))
 	}
 	return []string{"calls without an id were given one, which their results have: " + listed(named, len(calls))}
@@ -53,7 +53,7 @@ func Repeated(calls []tool.Call) []string {
 		return nil
 	}
 	var named []string
-	for _, id := range ids[:min(len(ids), mostNamed)] {
+	for _, id := range ids[:min(len(ids), maxNamed)] {
 		named = append(named, fmt.Sprintf("%s (%d calls)", tool.Shown(id, 64), times[id]))
 	}
 	return []string{"calls have the same id, so only the order tells their results apart: " + listed(named, len(ids))}
@@ -71,7 +71,7 @@ func Unread(kind string, indexes map[int64]bool) []string {
 	}
 	slices.Sort(sorted)
 	var named []string
-	for _, index := range sorted[:min(len(sorted), mostNamed)] {
+	for _, index := range sorted[:min(len(sorted), maxNamed)] {
 		named = append(named, fmt.Sprintf("%s %d", kind, index))
 	}
 	return []string{fmt.Sprintf("only the first %s is read, but there are calls in %s, too", kind,
@@ -96,7 +96,7 @@ func said(what, reason, message string) string {
 	return what
 }
 
-// listed joins the names of the first of all.
+// listed joins the names of the first elements of a list, and adds the number of the remaining ones.
 func listed(named []string, all int) string {
 	if more := all - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))

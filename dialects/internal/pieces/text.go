@@ -33,7 +33,7 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	inner := data[1 : len(data)-1]
-	// Both surrogates are decoded as the replacement character if they are alone.
+	// A surrogate without its pair is decoded as the replacement character.
 	if half := escape(inner); half >= 0xdc00 && half <= 0xdfff {
 		t.second, t.text = half, t.text[utf8.RuneLen(utf8.RuneError):]
 	}
@@ -103,7 +103,7 @@ func (h *Halves) Add(piece Text) string {
 	return joined.String()
 }
 
-// End returns what is left at the end: U+FFFD for half a character.
+// End ends the text. It returns U+FFFD if the text ends with half a character, else "".
 func (h *Halves) End() string {
 	if h.first == 0 {
 		return ""

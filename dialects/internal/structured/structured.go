@@ -3,7 +3,7 @@
 //
 // The rules follow the guides "Function calling" and "Structured outputs" (supported schemas) as of 2026
 // and, for what these leave open, requests that the API is known to refuse. Fine-tuned models accept less:
-// no lengths, patterns, formats and bounds. These rules are for the others.
+// no lengths, patterns, formats and bounds. These rules are for all other models.
 package structured
 
 import (
@@ -21,7 +21,7 @@ import (
 const oneSchema = "write one schema for all items, with anyOf if they differ, and minItems and maxItems; or an " +
 	"object with a property for each"
 
-// looseRules are the rules without strict mode, where a schema only tells the model what is wanted. They
+// looseRules are the rules without strict mode, where a schema is only a description for the model. They
 // refuse schemas that are malformed to the API.
 func looseRules() lint.Rules {
 	const topLevel = "parameters may not have this keyword at the outermost level"
@@ -43,7 +43,7 @@ func looseRules() lint.Rules {
 	}
 }
 
-// strictly returns the rule for what makes strict mode refuse the request.
+// strictly returns the rule for a keyword that makes strict mode refuse the request.
 func strictly(message, fix string) lint.Keyword {
 	return lint.Keyword{Severity: dialects.Refused, Message: "strict mode refuses the request: " + message, Fix: fix}
 }
@@ -57,7 +57,7 @@ func strictRules() lint.Rules {
 		"the format is left out; say it in the description").
 		Only(lint.OneOf(formats...)).Drop()
 	rules.Keywords["$ref"] = strictly("a $ref must refer to the same schema and stand alone",
-		"wrap it to combine it with other keywords: anyOf: [{$ref: …}]").Only(alone)
+		"wrap it to combine it with other keywords: anyOf: [{$ref: …}]").Only(isPlainRef)
 	rules.Keywords["$id"] = strictly(lint.NestedID, lint.PointersOnly)
 	rules.Keywords["$dynamicRef"] = strictly(notPermitted, lint.PointersOnly)
 	rules.Keywords["$recursiveRef"] = rules.Keywords["$dynamicRef"]
@@ -114,12 +114,12 @@ func hasType(schema *lint.Value) bool {
 	})
 }
 
-// alone returns whether a $ref refers to the same document and is the only keyword.
-func alone(schema *lint.Value, keyword string) bool {
+// isPlainRef reports whether a $ref refers to the same document and is the only keyword.
+func isPlainRef(schema *lint.Value, keyword string) bool {
 	return lint.Internal(schema, keyword) && len(schema.Members()) == 1
 }
 
-// Tool is a tool as it is offered.
+// Tool is a tool in the form in which it is offered.
 type Tool struct {
 	Type        string // as in [tool.Definition], never empty
 	Name        string
@@ -138,7 +138,7 @@ type Format struct {
 }
 
 // Offer writes the JSON array of what write returns for each tool, and returns it with the findings. Tools
-// of the given types are offered as such, all others as functions.
+// of the given types are offered as such, and all other tools as functions.
 func Offer[T any](
 	reader wire.Reader, definitions []tool.Definition, strict bool, write func(t Tool) T, types ...string,
 ) (json.RawMessage, []dialects.Finding, error) {
@@ -193,7 +193,7 @@ func (t *Tool) custom(written json.RawMessage) ([]dialects.Finding, error) {
 	}}, nil
 }
 
-// localShell reports what is lost when a tool is offered as the local shell, which has no members.
+// localShell reports the loss of the description when a tool is offered as the local shell, which has no members.
 func localShell(d *tool.Definition) []dialects.Finding {
 	if d.Description == "" {
 		return nil

@@ -26,7 +26,7 @@ type Answers struct {
 
 // ReadAnswers calls visit with each element of a document, which is one element, several, an array of them, or a
 // request with the array in the member under, and returns what visit added. No list is nil. An error of visit is
-// about the answers of one turn, and counts unless the document goes on with another turn.
+// about the answers of one turn, and counts unless the document continues with another turn.
 func ReadAnswers[T any](
 	r Reader, document []byte, under string, visit func(r Reader, answers *Answers, element *T) error,
 ) (dialects.Answers, error) {
@@ -60,7 +60,8 @@ func ReadAnswers[T any](
 	return answers.all(), nil
 }
 
-// all returns what was found.
+// all returns the answers of the last turn, with those of earlier turns as Earlier. It drops outputs that precede the
+// call with their id.
 func (a *Answers) all() dialects.Answers {
 	earlier := none()
 	for i, output := range a.earlier {
@@ -79,11 +80,11 @@ func none() dialects.Answers {
 	return dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}
 }
 
-// Turn forgets what came so far: the model speaks, so it is of an earlier turn.
+// Turn drops the answers so far: a message of the model follows them, so they are of an earlier turn.
 func (a *Answers) Turn() { *a = Answers{found: none()} }
 
 // Called takes a call, or a request for approval, in a format that does not say which calls are of one turn. The
-// answers before it are Earlier ones, and none of them is its own.
+// answers before it are Earlier ones, and none of them answers this call.
 func (a *Answers) Called(id string) {
 	a.earlier, a.decided = append(a.earlier, a.found.Outputs...), append(a.decided, a.found.Approvals...)
 	if a.called == nil {
@@ -115,7 +116,7 @@ func add[T any](r Reader, a *Answers, list *[]T, answer T) error {
 	return nil
 }
 
-// Stored returns the result whose JSON a text is, in the form of records, or false if it is anything else.
+// Stored returns the result that a text encodes as JSON, in the form of records, or false if it is anything else.
 // Contradictions are not results: a success with an error, or an unknown kind.
 func Stored(text []byte) (tool.Result, bool) {
 	text = bytes.TrimSpace(text)
@@ -217,7 +218,7 @@ func Reason(kind tool.Kind, text string) string {
 	return strings.TrimPrefix(text, string(kind)+": ")
 }
 
-// Linked returns part with what is at a URL: the URL, or the data of a data URL.
+// Linked returns part with the link as its URL, or with the MIME type and data of a data URL.
 func Linked(r Reader, path, link string, part tool.Content) (tool.Content, error) {
 	if link == "" {
 		return part, r.Fail(path, "is missing; want a URL")
@@ -234,7 +235,7 @@ func Linked(r Reader, path, link string, part tool.Content) (tool.Content, error
 		return part, r.Fail(path, "is not a data URL with base64: want data:image/png;base64,…")
 	}
 	part.Data = data
-	// The parameters of the MIME type are of no use to models.
+	// Models have no use for the parameters of the MIME type.
 	media, _, err := mime.ParseMediaType(kind)
 	if err != nil {
 		return part, r.Fail(path, "is a data URL without a MIME type: want data:image/png;base64,…")

@@ -11,7 +11,7 @@ import (
 )
 
 // Trimmed returns a document without surrounding white space and without the byte order mark that some
-// shells prepend to what they pipe.
+// shells prepend to piped text.
 func Trimmed(document []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimPrefix(document, []byte("\uFEFF")))
 }

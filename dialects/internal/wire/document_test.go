@@ -27,7 +27,7 @@ func TestLeadingValues(t *testing.T) {
 	}
 }
 
-// TestTheLastEventNeedsNoBlankLine: shells and editors take away what ends a text.
+// TestTheLastEventNeedsNoBlankLine: shells and editors remove line ends at the end of a text.
 func TestTheLastEventNeedsNoBlankLine(t *testing.T) {
 	for _, end := range []string{"", "\n", "\r", "\r\n", "\n\n", "\r\n\r\n", "\n\n\n"} {
 		var read []string

@@ -13,7 +13,7 @@ import (
 // Integer is a JSON number whose value is an integer, however it is written: 1, 1.0 or 1e0.
 type Integer int64
 
-// UnmarshalJSON reads a number. null leaves it as it is.
+// UnmarshalJSON reads a number. null leaves it unchanged.
 func (i *Integer) UnmarshalJSON(data []byte) error {
 	read, kind := integer(data)
 	if kind != "" {
@@ -25,7 +25,8 @@ func (i *Integer) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Count is a number of tokens. What is not an integer leaves it as it is: a response can be used without.
+// Count is a number of tokens. A JSON value that is not an integer leaves it unchanged, since a response is usable
+// without its counts.
 type Count int64
 
 // UnmarshalJSON reads any JSON value.
@@ -36,7 +37,7 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// integer returns the value of an integer, nil for null, and for anything else what it is.
+// integer returns the value of an integer, or nil for null. kind describes any other JSON value.
 func integer(data []byte) (read *int64, kind string) {
 	switch c := data[0]; {
 	case c == '-' || c >= '0' && c <= '9':
@@ -63,8 +64,8 @@ func integer(data []byte) (read *int64, kind string) {
 	return &whole, ""
 }
 
-// Counts decodes the counts of tokens in an object, of which T has [Count] members. Anything else leaves them as
-// they are.
+// Counts decodes the counts of tokens in an object, of which T has [Count] members. Anything else leaves them
+// unchanged.
 func Counts[T any](object json.RawMessage, counts *T) {
 	read := *counts
 	if !Absent(object) && decode.Unmarshal(object, &read) == nil {

@@ -44,7 +44,7 @@ func Origin(r Reader, members ...OriginMember) (string, error) {
 	return text, nil
 }
 
-// FromOrigin decodes the members of a call's origin that are for a dialect. It leaves the value as it is for
+// FromOrigin decodes the members of a call's origin that are for a dialect. It leaves the value unchanged for
 // calls of other providers, and for origins that cannot be read.
 func FromOrigin(dialect string, call *tool.Call, value any) {
 	var origins map[string]json.RawMessage

@@ -1,4 +1,4 @@
-// Package wire holds what the dialects share: reading and writing documents, reading answers, and
+// Package wire has the code that dialects share: for reading and writing documents, reading answers, and
 // assembling streams.
 package wire
 
@@ -18,7 +18,7 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 )
 
-// Reader decodes one part of a document, and reports what is wrong with it and where.
+// Reader decodes one part of a document, and reports faults with their paths.
 type Reader struct {
 	Op, Dialect string // as in [dialects.Error]
 	// Path is the path of the part; empty for the whole document. The methods take paths below it, where
@@ -48,7 +48,7 @@ func (r Reader) fail(path, message string, cause error) error {
 }
 
 // Into decodes the part that path names, as [decode.Unmarshal] does. A missing part, of which data is
-// empty, leaves the value as it is.
+// empty, leaves the value unchanged.
 func (r Reader) Into(path string, data []byte, value any) error {
 	if len(data) == 0 {
 		return nil
@@ -119,13 +119,15 @@ func (r Reader) Document(document []byte, value any) error {
 }
 
 // Each decodes the elements of the array that path names one by one, and calls visit with each and its
-// reader. An absent array and null have no elements. More than most elements are an error.
-func Each[T any](r Reader, path string, array json.RawMessage, most int, visit func(r Reader, element *T) error) error {
+// reader. An absent array and null have no elements. More than limit elements are an error.
+func Each[T any](
+	r Reader, path string, array json.RawMessage, limit int, visit func(r Reader, element *T) error,
+) error {
 	if Absent(array) {
 		return nil
 	}
 	limits := jsontext.Outermost()
-	limits.KeepElements = most + 1
+	limits.KeepElements = limit + 1
 	document, err := jsontext.Parse(string(array), limits)
 	switch {
 	case err != nil:
@@ -134,8 +136,8 @@ func Each[T any](r Reader, path string, array json.RawMessage, most int, visit f
 		return r.Fail(path, "is not a JSON array")
 	}
 	for i, element := range document.Root().Elements() {
-		if i == most {
-			return r.Fail(path, "has more than %d elements", most)
+		if i == limit {
+			return r.Fail(path, "has more than %d elements", limit)
 		}
 		start, end := element.Span()
 		at := r.In(fmt.Sprintf("%s[%d]", path, i))

@@ -14,14 +14,14 @@ type Assembly interface {
 	Common() *Output
 	// Take takes an event with data.
 	Take(name string, data []byte) error
-	// Finish completes what is still open. It fails where the stream broke off.
+	// Finish completes the parts that are still open. It fails if the stream broke off.
 	Finish() error
-	// Response returns what has been assembled so far.
+	// Response returns the part of the response that was assembled so far.
 	Response() tool.ChatResponse
 }
 
-// Output is what the assemblies of all dialects have in common: how errors are reported, which response
-// it is, the text of the answer, and the pieces that have not been passed on yet.
+// Output is the common part of the assemblies of all dialects: the reader that reports errors, the id and the
+// model of the response, the text of the answer, and the pieces that have not been passed on yet.
 type Output struct {
 	Reader
 	ID, Model string // of the response

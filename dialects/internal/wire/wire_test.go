@@ -134,7 +134,7 @@ func TestAnswersAreGathered(t *testing.T) {
 	found = noerr.Get(ReadAnswers(r, []byte(`[]`), "under", sort))(t)
 	assert.Equal(t, dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}, found)
 
-	// All that there are count, of whichever kind.
+	// Answers of all kinds count.
 	most := strings.Repeat(`"named","output","approval","output",`, limits.Calls/4)
 	noerr.Get(ReadAnswers(r, []byte("["+strings.TrimSuffix(most, ",")+"]"), "under", sort))(t)
 	for _, last := range []string{`"named"`, `"output"`, `"approval"`} {

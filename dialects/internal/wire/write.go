@@ -44,7 +44,7 @@ func Matched(member, value string) error {
 }
 
 // Object returns arguments as a JSON object, for providers that accept nothing else. Blank arguments become
-// {}. Arguments that are not a JSON object are wrapped, so that the model sees what it wrote:
+// {}. Arguments that are not a JSON object are wrapped, so that the model sees its own text:
 // {"INVALID_JSON": "…"}.
 func Object(arguments string) json.RawMessage {
 	trimmed := strings.Trim(arguments, " \t\r\n")
@@ -76,8 +76,8 @@ func Failure(result *tool.Result) string {
 	return cmp.Or(joined(": ", string(result.Kind), result.Error), string(tool.ToolFailed))
 }
 
-// Said returns what a model reads of a result besides why it failed, as one text: the output, or the data
-// if there is none, and what the content holds, each on a line of its own.
+// Said returns a result as one text for a model, without the reason for failure: the output, or the data
+// if there is none, and a description of each part of the content, each on a separate line.
 func Said(result *tool.Result) string {
 	said := []string{result.Output}
 	if result.ModelReadsData() {

@@ -37,8 +37,8 @@ func transcripts(t *testing.T) map[string][]byte {
 	return found
 }
 
-// TestStreamsAreReadAlike: the client and our decoder find the same words and calls in what the
-// scripted endpoint sends.
+// TestStreamsAreReadAlike: the client and our decoder find the same words and calls in the streams of the
+// scripted endpoint.
 func TestStreamsAreReadAlike(t *testing.T) {
 	for name, transcript := range transcripts(t) {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func theirs(t *testing.T, transcript []byte) tool.ChatResponse {
 	return response
 }
 
-// TestRequestsAreTheirs: what the agent of this example asks has no member that the client does not
+// TestRequestsAreTheirs: the requests of this example's agent have no member that the client does not
 // know.
 func TestRequestsAreTheirs(t *testing.T) {
 	files, err := filepath.Glob("../testdata/*/requests.json")
@@ -128,7 +128,7 @@ func TestRequestsAreTheirs(t *testing.T) {
 		for decoder.More() {
 			var request map[string]json.RawMessage
 			require.NoError(t, decoder.Decode(&request))
-			delete(request, "tools")  // which are their names alone there
+			delete(request, "tools")  // which are only names there
 			delete(request, "stream") // which the client adds by itself
 			body, err := json.Marshal(request)
 			require.NoError(t, err)

@@ -30,7 +30,7 @@ import (
 
 // TestEventsAreTheirs: the events of a batch with a call of each kind, which pauses and is resumed,
 // are read by the client's own reader: each is of a type that it knows, complete, and without
-// members that it does not know; and what it puts together is what our stream ends with.
+// members that it does not know; and the response that it assembles equals that at our stream's end.
 func TestEventsAreTheirs(t *testing.T) {
 	run, err := executor.New(household(t), executor.Options{})
 	require.NoError(t, err)

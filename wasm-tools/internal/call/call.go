@@ -14,7 +14,7 @@ import (
 // maxInput bounds the arguments, in bytes. A model may write half as much.
 const maxInput = 2 << 20
 
-// Result is what a tool prints. If it failed, it has only an Error, for the model.
+// Result is a tool's printed result. If the tool failed, it has only an Error, for the model.
 type Result struct {
 	Success bool   `json:"success"`
 	Output  string `json:"output,omitempty"`

@@ -19,7 +19,7 @@ type arguments struct {
 
 func greet(a arguments) (call.Result, error) {
 	if a.Name == "" {
-		return call.Result{}, errors.New("nobody is there")
+		return call.Result{}, errors.New("the name is missing")
 	}
 	return call.Result{Success: true, Output: "hello <" + a.Name + ">", Data: map[string]int{"length": len(a.Name)}}, nil
 }
@@ -27,7 +27,7 @@ func greet(a arguments) (call.Result, error) {
 func TestAnswer(t *testing.T) {
 	for _, test := range []struct{ in, want string }{
 		{`{"name":"Ada"}`, `{"success":true,"output":"hello <Ada>","data":{"length":3}}`},
-		{`{}`, `{"success":false,"error":"nobody is there"}`},
+		{`{}`, `{"success":false,"error":"the name is missing"}`},
 		{`{"nome":"Ada"}`, `{"success":false,"error":"the arguments are not the JSON object that this tool takes: json: unknown field \"nome\""}`},
 		{`{"name":"Ada"}{}`, `{"success":false,"error":"the arguments are more than one JSON object"}`},
 		{``, `{"success":false,"error":"the arguments are not the JSON object that this tool takes: EOF"}`},

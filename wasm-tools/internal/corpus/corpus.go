@@ -12,13 +12,14 @@ import (
 	"strings"
 )
 
-// vocabulary is how many words there are. Word 0 is the most frequent one.
+// vocabulary is the number of words. Word 0 is the most frequent one.
 const vocabulary = 200_000
 
 // Rare is a phrase that each document has with a probability of 1 in 500.
 const Rare = "hydraulic capacitor"
 
-// Write writes documents of about so many bytes into a folder, the same ones each time, and returns how many.
+// Write writes documents of about the given number of bytes into a folder, the same ones each time, and returns
+// their number.
 func Write(dir string, bytes int64) (documents int, err error) {
 	g := generator{random: rand.New(rand.NewPCG(1, 2))}
 	g.zipf = rand.NewZipf(g.random, 1.07, 3, vocabulary-1)

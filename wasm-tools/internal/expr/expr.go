@@ -31,9 +31,9 @@ const (
 	MaxPrecision = 1_000
 
 	defaultPrecision = 20
-	// maxPlainDigits is how many digits of a finite decimal are shown if no precision is given.
+	// maxPlainDigits is the maximum number of digits shown of a finite decimal if no precision is given.
 	maxPlainDigits = 100
-	// maxFloatDigits is how many digits of a float can be certain.
+	// maxFloatDigits is the maximum number of digits of a float that can be certain.
 	maxFloatDigits = 15
 	// maxFractionBits bounds the denominators of exact fractions. Reducing a fraction takes quadratic
 	// time, and readers have no use for the exact value of a longer one.
@@ -111,7 +111,7 @@ func (x *Expression) evaluate(precision int, budget int64) (Result, int64, error
 type Error struct {
 	// Column is the position in the expression in characters, from 1, or 0 if there is none.
 	Column int
-	// Message says what is wrong, and Hint, if not empty, what to write instead.
+	// Message describes the mistake, and Hint, if not empty, says what to write instead.
 	Message, Hint string
 }
 

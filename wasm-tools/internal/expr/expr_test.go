@@ -65,7 +65,7 @@ func TestEvaluateExact(t *testing.T) {
 	}
 }
 
-// TestFloatsAreRight: what is not exact is off by one of its last digit at most. The expected digits
+// TestFloatsAreRight: inexact results are off by at most one in their last digit. The expected digits
 // were computed with mpmath 1.3.0 at 70 digits.
 func TestFloatsAreRight(t *testing.T) {
 	for text, want := range map[string]string{
@@ -170,7 +170,7 @@ func TestTextIsJSON(t *testing.T) {
 	}
 }
 
-// TestFunctionsAreAllKnown, and compute without a panic whatever they are given.
+// TestFunctionsAreAllKnown: the parser knows all listed functions, and none panics for any of the arguments.
 func TestFunctionsAreAllKnown(t *testing.T) {
 	for _, name := range expr.Functions("") {
 		for _, arguments := range []string{"-2", "0", "pi", "1, 2", "sin(pi), 1/3", "1e400", "1, 2, 3"} {

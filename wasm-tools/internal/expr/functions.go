@@ -13,7 +13,7 @@ const negation = "(-)"
 
 // function is an operator or a named function. The parser checks the number of its arguments.
 type function struct {
-	least, most int // number of arguments; most is 0 if there is no maximum
+	minimum, limit int // number of arguments; limit is 0 if there is no maximum
 	// float evaluates the function in floating point. It is nil for functions of whole numbers.
 	float func(a []float64) float64
 	value func(e *evaluator, a []value) value
@@ -21,14 +21,14 @@ type function struct {
 
 func (f function) arity() string {
 	switch {
-	case f.most == 0:
-		return fmt.Sprintf("%d or more arguments", f.least)
-	case f.least != f.most:
-		return fmt.Sprintf("%d or %d arguments", f.least, f.most)
-	case f.least == 1:
+	case f.limit == 0:
+		return fmt.Sprintf("%d or more arguments", f.minimum)
+	case f.minimum != f.limit:
+		return fmt.Sprintf("%d or %d arguments", f.minimum, f.limit)
+	case f.minimum == 1:
 		return "1 argument"
 	}
-	return fmt.Sprintf("%d arguments", f.least)
+	return fmt.Sprintf("%d arguments", f.minimum)
 }
 
 // Functions returns the sorted names of all functions or, if there is a variable, of those that accept
@@ -59,7 +59,7 @@ func functions() map[string]function {
 			divides("integer division by zero", floorQuotient)),
 		"%": binary(floatRemainder, divides("remainder of a division by zero", remainder)),
 		"^": binary(math.Pow, power),
-		"!": {least: 1, most: 1, value: factorial},
+		"!": {minimum: 1, limit: 1, value: factorial},
 
 		negation: unary(func(x float64) float64 { return -x }, func(_ *evaluator, a value) value { return a.negative() }),
 		"abs":    unary(math.Abs, func(e *evaluator, a value) value { return e.larger(a, a.negative()) }),
@@ -68,14 +68,14 @@ func functions() map[string]function {
 		"ceil":   unary(math.Ceil, func(e *evaluator, a value) value { return floor(e, a.negative()).negative() }),
 		"trunc": unary(math.Trunc,
 			func(e *evaluator, a value) value { return e.call("*", signOf(e, a), floor(e, e.call("abs", a))) }),
-		"round": {least: 1, most: 2, float: floatRound, value: round},
+		"round": {minimum: 1, limit: 2, float: floatRound, value: round},
 
 		"sqrt":  root(math.Sqrt, 2, "square root of a negative number", 0),
 		"cbrt":  root(math.Cbrt, 3, "", -math.MaxFloat64),
 		"hypot": many(floatHypot, hypot),
 		"exp":   smooth(math.Exp, 0, 1),
 		"ln":    unary(math.Log, ln),
-		"log":   {least: 1, most: 2, float: floatLog, value: log},
+		"log":   {minimum: 1, limit: 2, float: floatLog, value: log},
 		"log10": unary(math.Log10, func(e *evaluator, a value) value { return log(e, []value{a}) }),
 		"log2":  unary(math.Log2, func(e *evaluator, a value) value { return log(e, []value{a, whole(2)}) }),
 
@@ -107,8 +107,8 @@ func functions() map[string]function {
 			func(e *evaluator, a []value) value { return e.call("/", sum(e, a), whole(int64(len(a)))) }),
 		"gcd":  many(nil, gcd),
 		"lcm":  many(nil, lcm),
-		"comb": {least: 2, most: 2, value: choose("comb", (*big.Int).Binomial)},
-		"perm": {least: 2, most: 2,
+		"comb": {minimum: 2, limit: 2, value: choose("comb", (*big.Int).Binomial)},
+		"perm": {minimum: 2, limit: 2,
 			value: choose("perm", func(z *big.Int, n, k int64) *big.Int { return z.MulRange(n-k+1, n) })},
 	}
 	for alias, name := range map[string]string{"pow": "^", "mod": "%", "factorial": "!"} {

@@ -65,7 +65,7 @@ func value(result expr.Result) string {
 	return number.String()
 }
 
-// FuzzAt: what is taken has a value for every x, and means the same in parentheses.
+// FuzzAt: an accepted expression has a value for every x, and the same values in parentheses.
 func FuzzAt(f *testing.F) {
 	for _, text := range []string{"sin(x)/x", "2^-x**2", "max(1e3, .5)-mod(x,2)", "((", "1e", "é", "gcd(x)", "x!", "log(x, round(x, 3))"} {
 		f.Add(text)

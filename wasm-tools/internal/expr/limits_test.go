@@ -11,8 +11,8 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/expr"
 )
 
-// slow is far above what any expression takes, even with the race detector on a busy machine, and far
-// below what an unbounded one would take.
+// slow is far above the time of any expression, even with the race detector on a busy machine, and far
+// below that of an unbounded one.
 const slow = 30 * time.Second
 
 func TestLimits(t *testing.T) {

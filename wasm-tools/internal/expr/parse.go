@@ -306,7 +306,7 @@ func (p *parser) named(t token) *node {
 		}
 	}
 	p.close(open)
-	if n := len(arguments); n < f.least || f.most > 0 && n > f.most {
+	if n := len(arguments); n < f.minimum || f.limit > 0 && n > f.limit {
 		p.fail(t.column, "", "%s takes %s, not %d,", t.text, f.arity(), n)
 	}
 	return &node{column: t.column, function: f, operands: arguments}

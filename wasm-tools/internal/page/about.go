@@ -23,7 +23,7 @@ const (
 	maxNumber     = 100      // digits of its numbers
 )
 
-// about collects what a page says about itself.
+// about collects the metadata of a page.
 type about struct {
 	page               *Page
 	canonical, refresh string
@@ -127,7 +127,7 @@ func readable(value any, depth int) (any, bool) {
 	return value, true
 }
 
-// finish fills in what the page says elsewhere.
+// finish fills in missing metadata from other parts of the page, and resolves its addresses.
 func (a *about) finish(l *links) {
 	p := a.page
 	a.title(a.property("og:title"))

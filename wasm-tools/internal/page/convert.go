@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// deciding is how much of a document decides about its encoding, in bytes.
-	deciding = 64 << 10
+	// sniffSize is the number of bytes at the start of a document from which its encoding is detected.
+	sniffSize = 64 << 10
 	// maxToken bounds a tag, or a text without tags in it, in bytes.
 	maxToken = 8 << 20
 )
 
 // Convert reads HTML of any length and writes its text as it goes. The page that it returns is like that
-// of [Read], without the text and the links. If it fails, what it has written is the start of the text.
+// of [Read], without the text and the links. If it fails, it has written the start of the text.
 func Convert(in io.Reader, out io.Writer) (*Page, error) {
-	text, _, err := Decode(bufio.NewReaderSize(in, deciding), true)
+	text, _, err := Decode(bufio.NewReaderSize(in, sniffSize), true)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +41,8 @@ func ConvertText(text io.Reader, out io.Writer) (*Page, error) {
 	return p, err
 }
 
-// Decode returns a reader of a document's text in UTF-8, without a byte order mark, and the name
-// of what it is stored in. As much of it as in can hold decides. Damaged UTF-8 is returned as it is.
+// Decode returns a reader of a document's text in UTF-8, without a byte order mark, and the name of its
+// encoding. It detects the encoding from as much of the start as in can hold. Damaged UTF-8 is returned unchanged.
 func Decode(in *bufio.Reader, isHTML bool) (text io.Reader, name string, err error) {
 	start, err := in.Peek(in.Size())
 	if err != nil && err != io.EOF {
@@ -70,7 +70,7 @@ func Decode(in *bufio.Reader, isHTML bool) (text io.Reader, name string, err err
 }
 
 // isChinese reports whether text that is not UTF-8 is in GBK or GB18030: nearly all bytes beyond ASCII are
-// pairs that mean one of its common characters. In western texts, such bytes are mostly alone.
+// pairs that mean one of its common characters. In western texts, such bytes are mostly single.
 func isChinese(start []byte) bool {
 	pairs, others := 0, 0
 	for i := 0; i < len(start); i++ {

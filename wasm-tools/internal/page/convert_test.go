@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/page"
 )
 
-// TestConvertWritesWhatReadReturns: the two differ in where the text goes, and in nothing else.
+// TestConvertWritesWhatReadReturns: Convert writes the text that Read returns.
 func TestConvertWritesWhatReadReturns(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.html")
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ type class uint8
 const (
 	// void elements have no content and no end tag.
 	void class = 1 << iota
-	// block elements are on lines of their own, and end a paragraph.
+	// block elements are on separate lines, and end a paragraph.
 	block
 	// dropped elements are left out with their content.
 	dropped
@@ -22,8 +22,8 @@ const (
 	scope
 	// breakout elements cannot be in a drawing: they end it.
 	breakout
-	// apart elements are separated from the surrounding text by an empty line.
-	apart
+	// separated elements have an empty line before and after them.
+	separated
 )
 
 // classes returns the classes of all elements that have any.
@@ -38,7 +38,7 @@ var classes = sync.OnceValue(func() map[atom.Atom]class {
 			"hr address article aside blockquote center dd details dialog dir div dl dt fieldset figcaption figure footer form" +
 				" h1 h2 h3 h4 h5 h6 header hgroup legend li main menu nav ol p pre listing section summary ul optgroup search" +
 				" table td th caption tr tbody thead tfoot marquee"},
-		{apart, "article aside dl figure footer header main nav p section table"},
+		{separated, "article aside dl figure footer header main nav p section table"},
 		{scope, "table td th caption marquee template object select"},
 		{breakout, "br embed hr img meta blockquote center dd div dl dt h1 h2 h3 h4 h5 h6 li menu ol p pre listing ul table" +
 			" b big code em i nobr ruby s small span strong strike sub sup tt u var"},
@@ -95,8 +95,8 @@ func level(name atom.Atom) int {
 // attributes are the attributes of a start tag that matter for reading, by name.
 type attributes map[string]string
 
-// set adds an attribute. The first one of a name counts, as in browsers, unless it is empty. What
-// hides an element counts wherever it is.
+// set adds an attribute. The first one of a name counts, as in browsers, unless it is empty. Attributes
+// that hide an element always count.
 func (a attributes) set(key, value []byte) {
 	switch name := string(key); name {
 	case "href", "src", "alt", "rel", "lang", "name", "property", "content", "http-equiv", "type", "start":
@@ -124,7 +124,7 @@ func isHidden(name atom.Atom, c class, a attributes) bool {
 	return c&dropped != 0 || a["hidden"] != "" || name == atom.Dialog && a["open"] == ""
 }
 
-// maxStyle is how many bytes of a style attribute are read.
+// maxStyle is the maximum number of bytes read of a style attribute.
 const maxStyle = 4096
 
 // hides reports whether a style attribute hides an element. It recognizes the plain forms, without

@@ -98,7 +98,7 @@ func BenchmarkHostilePages(b *testing.B) {
 	}
 }
 
-// check holds a page to what is promised of all.
+// check checks the properties that every page has.
 func check(t *testing.T, p *page.Page, text, links int) {
 	t.Helper()
 	for _, part := range []string{p.Text, p.Title, p.Description, p.Language, p.Canonical, p.Refresh, p.Note, p.Type} {
@@ -145,7 +145,7 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// FuzzHidden: whatever stands before it, a hidden element's text does not show.
+// FuzzHidden: whatever precedes it, a hidden element's text does not show.
 func FuzzHidden(f *testing.F) {
 	for _, h := range hostile {
 		f.Add(h.start + strings.Repeat(h.piece, 3))

@@ -87,7 +87,7 @@ const byteOrderMark = "\ufeff"
 
 const western = "windows-1252"
 
-// encodingOf returns what a text is stored in: nil for UTF-8, which may be damaged. A byte order mark
+// encodingOf returns the encoding of a text: nil for UTF-8, which may be damaged. A byte order mark
 // takes precedence over the header, and the header over a declaration in HTML. Without a valid one it
 // assumes UTF-8, or else Windows-1252, as browsers do.
 func encodingOf(start []byte, contentType string, html bool) (stored encoding.Encoding, name string) {

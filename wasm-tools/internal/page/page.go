@@ -1,14 +1,14 @@
 // Package page extracts the text, the links and the metadata of a web page.
 //
 // It reads HTML as a stream of tokens in one pass, with a stack of open elements that is simpler than
-// the standard's: it is enough to know what is hidden, and where lists, tables and links end. A tree
-// would be closer to what browsers build, but a page can make one that is a hundred thousand times
-// larger than the page. As it is, any page takes time in proportion to its length, and memory that
-// the [Options] bound.
+// the standard's: it suffices to find hidden elements, and the ends of lists, tables and links. A tree
+// would be closer to that of browsers, but a page can make one that is a hundred thousand times
+// larger than the page. With the stack, any page takes time in proportion to its length, and memory
+// that the [Options] bound.
 //
-// What a page hides from people is left out: they would not read it, and pages hide text there that
-// only a model should see. Style sheets and scripts are not run, so what they hide is included, and
-// what they write is missing.
+// Text that a page hides from people is left out: they would not read it, and pages hide text there that
+// only a model should see. Style sheets and scripts are not run, so text that they hide is included, and
+// text that they write is missing.
 package page
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
-// Source is what a server sent.
+// Source is a server's response.
 type Source struct {
 	URL         string // where it came from, after redirects: absolute
 	ContentType string // the header of that name; may be empty
@@ -27,7 +27,7 @@ type Source struct {
 	Cut         bool   // the body was truncated
 }
 
-// Options are limits and settings. A zero field stands for its default.
+// Options are limits and settings. A zero field means its default.
 type Options struct {
 	Text  int // maximum characters of text; default 100,000
 	Links int // maximum links; default 200
@@ -58,7 +58,7 @@ type Page struct {
 	// Text has paragraphs, "#" headings, "-" lists and "|" tables.
 	Text     string
 	MoreText bool // there was more text than the options allow
-	// Note says what is missing, or is empty.
+	// Note describes missing parts of the page, or is empty.
 	Note string
 }
 
@@ -82,7 +82,7 @@ type Link struct {
 	Rel  string `json:"rel,omitempty"`
 }
 
-// maxBody is how many bytes of a page are read. The decoded text may be half as long again.
+// maxBody is the maximum number of bytes read of a page. The decoded text may be half as long again.
 const maxBody = 5 << 20
 
 // bounded returns the part of the body to read, without an incomplete character at its end, and

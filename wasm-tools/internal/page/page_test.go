@@ -31,8 +31,8 @@ func describe(t *testing.T, p *page.Page) string {
 	return b.String() + "\n" + p.Text + "\n"
 }
 
-// TestGolden reads the pages in testdata. What is right about each stands in its golden
-// file; -update writes them, to be read again by a person.
+// TestGolden reads the pages in testdata. The expected result of each is in its golden file; -update writes them,
+// and a person must review the changes.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.html")
 	require.NoError(t, err)

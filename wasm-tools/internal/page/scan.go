@@ -79,7 +79,8 @@ func (p *Page) scan(body io.Reader, options Options, sink io.Writer) error {
 	return s.writer.failed
 }
 
-// textOf returns the text of a token. Most texts are what stands in the page, and looking for that is quicker.
+// textOf returns the text of a token. For most texts, that is the raw text, and checking for this is quicker than
+// decoding it.
 func textOf(tokens *html.Tokenizer) []byte {
 	raw := tokens.Raw()
 	if bytes.IndexByte(raw, '&') < 0 && bytes.IndexByte(raw, '\r') < 0 && bytes.IndexByte(raw, 0) < 0 {
@@ -218,7 +219,7 @@ func (s *scanner) openElement(e element, a attributes) {
 	}
 	w := &s.writer
 	if !tracked {
-		w.part(e.class &^ apart)
+		w.part(e.class &^ separated)
 		return
 	}
 	switch e.name {
@@ -293,7 +294,7 @@ func (s *scanner) end(text []byte) {
 	if at := s.stack.ended(name, custom); at >= 0 {
 		s.stack.cut(at, s.closed)
 	} else if s.stack.visible() {
-		s.writer.part(classes()[name] &^ apart)
+		s.writer.part(classes()[name] &^ separated)
 	}
 }
 

@@ -47,7 +47,7 @@ const (
 
 func newWriter(limit int, sink io.Writer) writer { return writer{left: limit, fresh: true, sink: sink} }
 
-// pieceSize is how many bytes go to the sink at once.
+// pieceSize is the number of bytes written to the sink at once.
 const pieceSize = 32 << 10
 
 // flush passes the text on to the sink.
@@ -73,7 +73,7 @@ func (w *writer) breakLine(n int) {
 // part breaks the line before and after an element, as its class requires.
 func (w *writer) part(c class) {
 	switch {
-	case c&apart != 0:
+	case c&separated != 0:
 		w.breakLine(2)
 	case c&block != 0:
 		w.breakLine(1)
@@ -125,7 +125,7 @@ func (w *writer) verbatim(piece []byte) {
 	}
 }
 
-// begin writes what precedes the next character.
+// begin writes the pending space or line breaks, and the start of the line, before the next character.
 func (w *writer) begin() {
 	w.written++
 	if w.gap == 0 && !w.fresh && w.cells == 0 {

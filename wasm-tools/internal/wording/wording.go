@@ -1,4 +1,4 @@
-// Package wording explains to a model why a request failed, and what it can do about it.
+// Package wording explains failed requests to a model, with advice.
 package wording
 
 import (

@@ -1,4 +1,4 @@
 package lastresort
 
-// saRestorer says that there is a restorer, which amd64 needs to return from a handler.
+// saRestorer is the flag of actions with a restorer, which amd64 needs to return from a handler.
 const saRestorer = 0x04000000

@@ -18,13 +18,13 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
-// Charset is how text is stored in a file. Get one from [Of].
+// Charset is the encoding of a text file. Get one from [Of].
 type Charset struct {
 	Name  string
 	Mark  string            // the byte-order mark that a new file starts with, and a reader leaves out
 	codec encoding.Encoding // nil for UTF-8
-	// most is the maximum code point, if the codec would take more.
-	most rune
+	// maxRune is the maximum code point, if the codec would take more.
+	maxRune rune
 }
 
 const (
@@ -53,7 +53,7 @@ func Of(name, start string) (Charset, error) {
 	case "utf-16be", "utf-16-be":
 		return Charset{Name: label, codec: big}, nil
 	case "ascii", "us-ascii":
-		return Charset{Name: label, codec: charmap.ISO8859_1, most: 0x7f}, nil
+		return Charset{Name: label, codec: charmap.ISO8859_1, maxRune: 0x7f}, nil
 	case "latin-1", "latin1", "iso-8859-1":
 		return Charset{Name: label, codec: charmap.ISO8859_1}, nil
 	default:
@@ -130,5 +130,5 @@ func (c Charset) Encode(text string) (string, error) {
 
 // isBeyond reports whether a text has characters that the codec knows and the charset does not.
 func (c Charset) isBeyond(text string) bool {
-	return c.most > 0 && strings.ContainsFunc(text, func(r rune) bool { return r > c.most })
+	return c.maxRune > 0 && strings.ContainsFunc(text, func(r rune) bool { return r > c.maxRune })
 }

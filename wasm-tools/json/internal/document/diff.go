@@ -8,20 +8,20 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// maxComparisons bounds how many pairs of elements are compared to find what arrays have in common. Beyond it, elements
-// are compared by their position.
+// maxComparisons bounds the pairs of elements compared to find the common elements of arrays. Beyond it, elements are
+// compared by their position.
 const maxComparisons = 4 << 20
 
-// Diff returns a JSON Patch (RFC 6902) that makes the target of a document. It is empty if they are equal; the order of
-// members is no difference. Where so much differs that this is less than half as long, it replaces the value that holds
-// the differences.
+// Diff returns a JSON Patch (RFC 6902) that changes a document to the target. It is empty if they are equal; the order
+// of members makes no difference. Where so much differs that this is less than half as long, it replaces the value that
+// holds the differences.
 func Diff(n, target *Node) *Node {
 	d := differ{classes: map[string]int{}, known: map[*Node]int{}, budget: maxComparisons}
 	operations, _ := d.diff(n, target, "")
 	return NewArray(operations...)
 }
 
-// differ tells values that are equal by numbers, so that each value is looked at once.
+// differ numbers the classes of equal values, so that it looks at each value once.
 type differ struct {
 	classes map[string]int
 	known   map[*Node]int

@@ -15,10 +15,10 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// MaxDepth is how deep arrays and objects may nest.
+// MaxDepth is the maximum depth to which arrays and objects may nest.
 const MaxDepth = 200
 
-// maxBytes bounds what operations may make of a document, as text without white space.
+// maxBytes bounds the document that an operation makes, as text without white space.
 const maxBytes = 2 << 20
 
 // errTooLong means that an operation would make a document of more than maxBytes.
@@ -27,7 +27,7 @@ var errTooLong = fmt.Errorf("the result would have more than %d bytes", maxBytes
 // Node is a JSON value.
 type Node struct {
 	Kind jsontext.Kind
-	// Text is the text of a value that is no array or object.
+	// Text is the text of a value that is neither array nor object.
 	Text     string
 	Elements []*Node
 	Members  []Member
@@ -85,7 +85,7 @@ func explain(text string, err error) error {
 	return &SyntaxError{1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(line), what}
 }
 
-// advice says what to write instead of what models and people often write that is not JSON.
+// advice says what to write instead of common mistakes of models and people.
 func advice(text string, offset int) string {
 	rest, before := text[offset:], strings.TrimRight(text[:offset], " \t\r\n")
 	switch {
@@ -107,13 +107,13 @@ func advice(text string, offset int) string {
 	return ""
 }
 
-// clip shortens a text of the caller's in a message.
-func clip(text string) string {
-	const most = 80
-	if utf8.RuneCountInString(text) <= most {
+// truncate shortens untrusted text for a message.
+func truncate(text string) string {
+	const limit = 80
+	if utf8.RuneCountInString(text) <= limit {
 		return text
 	}
-	return string([]rune(text)[:most]) + "…"
+	return string([]rune(text)[:limit]) + "…"
 }
 
 func nodeOf(v jsontext.Value) *Node {
@@ -254,7 +254,7 @@ func (n *Node) depth() int {
 	return 1 + deepest
 }
 
-// quote returns a string as JSON, with the escapes that JSON requires and no others.
+// quote returns a string as JSON, with only the escapes that JSON requires.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

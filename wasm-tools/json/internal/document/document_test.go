@@ -292,7 +292,7 @@ func random(r *rand.Rand, depth int) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// TestDiffsMakeTheTarget: what a diff makes of a document is the target, whatever they are.
+// TestDiffsMakeTheTarget: applying a diff of two random documents to the first one gives the second one.
 func TestDiffsMakeTheTarget(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	merged, empty := 0, 0
@@ -307,7 +307,7 @@ func TestDiffsMakeTheTarget(t *testing.T) {
 	assert.Greater(t, empty, 100)
 }
 
-// TestFlattenedPointersLead: each pointer of a flattened document leads to the value that stands there.
+// TestFlattenedPointersLead: each pointer of a flattened document leads to its value in the document.
 func TestFlattenedPointersLead(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	values := 0
@@ -351,8 +351,8 @@ func checkDiffs(t *testing.T, from, to string, merged, empty *int) {
 	require.True(t, document.Equal(target, got), "%s %s %s", from, to, write(t, patch))
 }
 
-// FuzzDiff: also of texts that nobody thought of. What is read is what the standard library reads, and what is written
-// reads as the same.
+// FuzzDiff: diffs of arbitrary documents lead to the target. A document is written as the standard library compacts it,
+// and reads as equal after it was written with indentation.
 func FuzzDiff(f *testing.F) {
 	f.Add(`{"a":[1,{"b":"\ud800"}]}`, `{"a":[{"b":"\ud801"},1e1]}`)
 	f.Add(`[[],[[]]]`, `[[[]],{}]`)

@@ -7,7 +7,7 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// MergePatch returns what a merge patch (RFC 7396) makes of a document, which is changed and must not be used any more:
+// MergePatch applies a merge patch (RFC 7396) to a document, which it changes and callers must not use afterwards:
 // members of the patch replace those of the document, null removes them, and objects are merged.
 func MergePatch(n, patch *Node) *Node {
 	if patch.Kind != jsontext.Object {
@@ -71,13 +71,13 @@ func MergeDiff(n, target *Node) (*Node, error) {
 		case old != nil && Equal(old, member.Value):
 			continue
 		case member.Value.Kind == jsontext.Null:
-			return nil, fmt.Errorf("the member %s: %w", clip(member.Quoted), errNull)
+			return nil, fmt.Errorf("the member %s: %w", truncate(member.Quoted), errNull)
 		case old == nil:
 			old = NewObject()
 		}
 		change, err := MergeDiff(old, member.Value)
 		if err != nil {
-			return nil, fmt.Errorf("the member %s: %w", clip(member.Quoted), err)
+			return nil, fmt.Errorf("the member %s: %w", truncate(member.Quoted), err)
 		}
 		patch.Members = append(patch.Members, Member{member.Name, member.Quoted, change})
 	}

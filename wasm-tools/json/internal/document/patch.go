@@ -9,8 +9,8 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// Patch returns what the operations of a JSON Patch (RFC 6902) make of a document, which is changed and must not be
-// used any more. Either all operations succeed or there is an error that names the first one that does not.
+// Patch applies the operations of a JSON Patch (RFC 6902) to a document, which it changes and callers must not use
+// afterwards. Either all operations succeed or the error names the first one that fails.
 func Patch(n, patch *Node) (*Node, error) {
 	if patch.Kind != jsontext.Array {
 		return nil,
@@ -57,14 +57,14 @@ func (d *patched) apply(operation *Node) error {
 	}
 	run := operations[name]
 	if run == nil {
-		return fmt.Errorf("op is %q; write add, remove, replace, move, copy or test", clip(name))
+		return fmt.Errorf("op is %q; write add, remove, replace, move, copy or test", truncate(name))
 	}
 	path, err := pointerIn(operation, "path")
 	if err == nil {
 		err = run(d, operation, path)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", strings.TrimSpace(name+" "+clip(path.String())), err)
+		return fmt.Errorf("%s: %w", strings.TrimSpace(name+" "+truncate(path.String())), err)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (d *patched) opMove(operation *Node, path Pointer) error {
 		return err
 	}
 	if len(from.tokens) < len(path.tokens) && slices.Equal(from.tokens, path.tokens[:len(from.tokens)]) {
-		return fmt.Errorf("from %s holds the path; a value cannot move into itself", quote(clip(from.String())))
+		return fmt.Errorf("from %s holds the path; a value cannot move into itself", quote(truncate(from.String())))
 	}
 	if slices.Equal(from.tokens, path.tokens) {
 		return second(from.Find(d.root))
@@ -171,7 +171,7 @@ func (d *patched) opTest(operation *Node, path Pointer) error {
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("the value is another one: %s", clip(shown))
+		return fmt.Errorf("the value is another one: %s", truncate(shown))
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (d *patched) grow(value *Node, name string) error {
 	return nil
 }
 
-// parent returns the value that holds what a pointer leads to, which need not be there.
+// parent returns the container of the value at a pointer. The value itself need not exist.
 func (d *patched) parent(path Pointer) (*Node, error) {
 	return Pointer{path.text, path.tokens[:len(path.tokens)-1]}.Find(d.root)
 }

@@ -22,12 +22,12 @@ func ParsePointer(text string) (Pointer, error) {
 	}
 	if text[0] != '/' {
 		return p, fmt.Errorf("%q is no JSON Pointer; start it with / and write / between the names, as in /items/0/name",
-			clip(text))
+			truncate(text))
 	}
 	for token := range strings.SplitSeq(text[1:], "/") {
 		for i := strings.IndexByte(token, '~'); i >= 0 && i < len(token); i++ {
 			if token[i] == '~' && (i+1 == len(token) || token[i+1] != '0' && token[i+1] != '1') {
-				return p, fmt.Errorf("%q is no JSON Pointer: a ~ in a name is written ~0, and a / is written ~1", clip(text))
+				return p, fmt.Errorf("%q is no JSON Pointer: a ~ in a name is written ~0, and a / is written ~1", truncate(text))
 			}
 		}
 		p.tokens = append(p.tokens, unescaper.Replace(token))
@@ -50,14 +50,14 @@ func (p Pointer) Find(n *Node) (*Node, error) {
 	return n, nil
 }
 
-// step returns what token i leads to.
+// step returns the value that token i leads to.
 func (p Pointer) step(n *Node, i int) (*Node, error) {
 	switch n.Kind {
 	case jsontext.Object:
 		if value := n.Member(p.tokens[i]); value != nil {
 			return value, nil
 		}
-		return nil, fmt.Errorf("%s has no member %q%s", p.upTo(i), clip(p.tokens[i]), namesOf(n))
+		return nil, fmt.Errorf("%s has no member %q%s", p.upTo(i), truncate(p.tokens[i]), namesOf(n))
 	case jsontext.Array:
 		index, err := p.index(n, i, len(n.Elements)-1)
 		if err != nil {
@@ -78,9 +78,9 @@ func (p Pointer) index(array *Node, i, last int) (int, error) {
 	case err != nil && strings.Trim(token, "0123456789") != "" || token == "" || len(token) > 1 && token[0] == '0' ||
 		token[0] == '+':
 		return 0, fmt.Errorf("%s is an array, and %q is no index; write a number from 0, without leading zeros", p.upTo(i),
-			clip(token))
+			truncate(token))
 	case err != nil || int(index) > last:
-		return 0, fmt.Errorf("%s has no element %s; it has %d elements", p.upTo(i), clip(token), len(array.Elements))
+		return 0, fmt.Errorf("%s has no element %s; it has %d elements", p.upTo(i), truncate(token), len(array.Elements))
 	}
 	return int(index), nil
 }
@@ -94,7 +94,7 @@ func (p Pointer) upTo(tokens int) string {
 	for _, token := range p.tokens[:tokens] {
 		shown.WriteString("/" + Step{Name: token}.String())
 	}
-	return clip(shown.String())
+	return truncate(shown.String())
 }
 
 // namesOf lists the names of an object's members, for a message.
@@ -109,7 +109,7 @@ func namesOf(n *Node) string {
 			names = append(names, "…")
 			break
 		}
-		names = append(names, clip(member.Name))
+		names = append(names, truncate(member.Name))
 	}
 	return "; it has " + strings.Join(names, ", ")
 }

@@ -93,7 +93,7 @@ func (n *Node) Sort() {
 	}
 }
 
-// Flatten returns an object with a member for each value that holds no others, by its pointer.
+// Flatten returns an object with a member for each value that contains no other values, named by its pointer.
 func (n *Node) Flatten() (*Node, error) {
 	flat, size := NewObject(), 0
 	var walk func(n *Node, pointer string) bool

@@ -10,7 +10,7 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/json/internal/document"
 )
 
-// condition is what a filter tests. A condition that runs out of steps is false.
+// condition is the test of a filter. A condition that runs out of steps is false.
 type condition interface {
 	holds(e *evaluation, current *document.Node) bool
 }
@@ -108,7 +108,7 @@ func (m matches) holds(e *evaluation, current *document.Node) bool {
 	}
 	compiled, known := m.compiled[pattern.Text]
 	if !known {
-		// Of what is in a document, the standard says that it matches nothing.
+		// The standard says that a malformed pattern in a document matches nothing.
 		compiled, _ = compile(pattern.String(), m.whole)
 		m.compiled[pattern.Text] = compiled
 	}

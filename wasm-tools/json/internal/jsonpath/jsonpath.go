@@ -1,7 +1,7 @@
 // Package jsonpath finds values in JSON documents by queries of JSONPath (RFC 9535).
 //
-// It differs from the standard in one place: a regular expression that stands in the query and cannot be compiled is an
-// error, where the standard has it match nothing. Regular expressions are those of Go, of which RFC 9485's are a part.
+// It differs from the standard in one place: a regular expression in the query that cannot be compiled is an error,
+// where the standard has it match nothing. Regular expressions are those of Go, of which RFC 9485's are a part.
 package jsonpath
 
 import (
@@ -33,7 +33,7 @@ type Match struct {
 	place *place
 }
 
-// place is how a value is reached. The root has no parent.
+// place is the position of a value: the position of its parent and the step from there. The root's has no parent.
 type place struct {
 	parent *place
 	step   document.Step
@@ -102,7 +102,7 @@ type path struct {
 	segments []segment
 }
 
-// segment selects among the children of values, or also among what is below them.
+// segment selects among the children of values, or among all their descendants.
 type segment struct {
 	descends  bool
 	selectors []selector
@@ -265,7 +265,7 @@ func (i index) of(n *document.Node) *document.Node {
 
 func (s slice) choose(e *evaluation, from Match, add func(Match)) {
 	length := len(from.Value.Elements)
-	// bound returns a bound within the array, or what it is if it is left out.
+	// bound returns a bound within the array, or its default if the query does not have it.
 	bound := func(said *int, otherwise, low, high int) int {
 		if said == nil {
 			return otherwise
@@ -308,5 +308,5 @@ func weight(n *document.Node) int {
 	return total
 }
 
-// isOrdered reports whether values of a kind are less or greater than others.
+// isOrdered reports whether values of a kind can be less or greater than each other.
 func isOrdered(kind jsontext.Kind) bool { return kind == jsontext.Number || kind == jsontext.String }

@@ -45,7 +45,7 @@ const (
 	nested   = `{"o":{"j":1,"k":2},"a":[5,3,[{"j":4},{"k":6}]]}`
 )
 
-// TestExamplesOfTheStandard: what RFC 9535 shows, and where it leaves an order open, the order of the document.
+// TestExamplesOfTheStandard has the examples of RFC 9535. Where it leaves the order open, it is that of the document.
 func TestExamplesOfTheStandard(t *testing.T) {
 	const names = `{"o":{"j j":{"k.k":3}},"'":{"@":2}}`
 	for _, test := range []struct{ query, doc, values string }{
@@ -251,7 +251,7 @@ func TestQueriesThatTakeLong(t *testing.T) {
 	}
 }
 
-// FuzzQuery: whatever the query, it ends without a panic, and the paths of what it finds lead there.
+// FuzzQuery: every query ends without a panic, and the path of each match leads to its value.
 func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{`$..book[?@.price<10 && !@.isbn]['title',"x"]`, `$[1:5:-2,*]..a`, `$[?match(@.b,"[jk].") || length(@)>=1e0]`, `$[?count(@..*)==value($.a)]`} {
 		f.Add(seed)

@@ -20,7 +20,7 @@ const (
 // maxIndex is the greatest index that the standard allows.
 const maxIndex = 1<<53 - 1
 
-// Parse reads a query. The error says what is wrong, at which character, and what to write instead.
+// Parse reads a query. The error names the mistake, its character and the correction.
 func Parse(text string) (*Query, error) {
 	if len(text) > maxQuery {
 		return nil, fmt.Errorf("the query has more than %d bytes", maxQuery)
@@ -61,7 +61,7 @@ func (p *parser) next() string {
 	return strconv.Quote(string(r))
 }
 
-// advice says what to write instead of what is often written that is not in the standard.
+// advice says what to write instead of common syntax that is not in the standard.
 func (p *parser) advice() string {
 	switch rest := p.rest(); {
 	case strings.HasPrefix(rest, "=~"):
@@ -131,7 +131,7 @@ func (p *parser) descendants() (segment, error) {
 	return s, err
 }
 
-// dotted reads what follows a dot.
+// dotted reads the selector after a dot.
 func (p *parser) dotted() (segment, error) {
 	if p.eat("*") {
 		return segment{selectors: []selector{wildcard{}}}, nil

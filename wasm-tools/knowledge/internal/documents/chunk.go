@@ -10,15 +10,15 @@ import (
 
 // The sizes of chunks, in bytes.
 const (
-	// MaxChunk is the most that a chunk has.
+	// MaxChunk is the maximum size of a chunk.
 	MaxChunk = 2000
-	// enough is where a chunk ends with its paragraph.
+	// enough is the size from which a chunk ends with its paragraph.
 	enough = 800
-	// little is how much a chunk has before a heading ends it.
+	// little is the size from which a heading ends the chunk before it.
 	little = 200
-	// maxHeader is how much of the first record of a CSV file is repeated.
+	// maxHeader is the maximum size of a CSV file's first record for repeating it as the header of chunks.
 	maxHeader = 500
-	// maxFollowing is how much of a line's rest a chunk shows that ends inside the line.
+	// maxFollowing is the maximum size of a chunk's Following.
 	maxFollowing = 1024
 )
 
@@ -26,7 +26,7 @@ const (
 type Chunk struct {
 	Ordinal int // counted from 0
 	Line    int // where it starts in the document, counted from 1
-	// Header is the first record of a CSV file. It stands before each of its chunks.
+	// Header is the first record of a CSV file. It precedes the text of each of its chunks.
 	Header []byte
 	// Text is never blank. It may be damaged UTF-8.
 	Text []byte
@@ -66,7 +66,7 @@ type splitter struct {
 	visit func(*Chunk) error
 	chunk Chunk
 
-	buffer   []byte // what is not in a chunk yet
+	buffer   []byte // text that is not in a finished chunk yet
 	start    int    // of the chunk
 	next     int    // the line to look at
 	isInside bool   // next is not at the start of a line
@@ -92,10 +92,10 @@ func (s *splitter) reset(kind Kind, heading func(Heading), visit func(*Chunk) er
 	s.chunk.sections = &s.sections
 }
 
-// needed is how much must be known after the start of a chunk to end it.
+// needed is the number of bytes after the start of a chunk that always suffice to end it.
 const needed = MaxChunk + maxFollowing + utf8.UTFMax
 
-// readFrom splits what a reader has.
+// readFrom splits the text from a reader.
 func (s *splitter) readFrom(r io.Reader) error {
 	if cap(s.buffer) < 4*bufferSize {
 		s.buffer = make([]byte, 0, 4*bufferSize)
@@ -123,7 +123,7 @@ func (s *splitter) Write(text []byte) (int, error) {
 	return len(text), s.split()
 }
 
-// compact drops what is in chunks.
+// compact drops the text of finished chunks from the buffer.
 func (s *splitter) compact() {
 	if s.start == 0 {
 		return
@@ -152,16 +152,16 @@ func (s *splitter) end() error {
 // split looks at lines until the text may be too short to decide.
 func (s *splitter) split() error {
 	for s.next < len(s.buffer) && (s.ended || len(s.buffer)-s.start >= needed) {
-		most := s.start + MaxChunk - len(s.header)
-		window := s.buffer[s.next:min(len(s.buffer), most+1)]
+		limit := s.start + MaxChunk - len(s.header)
+		window := s.buffer[s.next:min(len(s.buffer), limit+1)]
 		length := bytes.IndexByte(window, '\n') + 1
 		isWhole := length > 0
-		if !isWhole && s.ended && len(window) == len(s.buffer)-s.next && len(window) <= most-s.next {
+		if !isWhole && s.ended && len(window) == len(s.buffer)-s.next && len(window) <= limit-s.next {
 			length = len(window) // the last line
 			isWhole = true
 		}
-		if !isWhole || s.next+length > most+1 {
-			if err := s.overflow(most); err != nil {
+		if !isWhole || s.next+length > limit+1 {
+			if err := s.overflow(limit); err != nil {
 				return err
 			}
 			continue
@@ -174,7 +174,7 @@ func (s *splitter) split() error {
 }
 
 // overflow ends a chunk that the next line does not fit in.
-func (s *splitter) overflow(most int) error {
+func (s *splitter) overflow(limit int) error {
 	if s.kind == CSV && s.record > s.start {
 		s.next, s.isQuoted, s.isInside = s.record, false, false
 		s.lines = s.recordLine
@@ -183,7 +183,7 @@ func (s *splitter) overflow(most int) error {
 	if s.next-s.start >= little {
 		return s.close(s.next, s.lines)
 	}
-	at := cut(s.buffer[:most], max(s.start+1, most-MaxChunk/4))
+	at := cut(s.buffer[:limit], max(s.start+1, limit-MaxChunk/4))
 	s.hasHeader = true // one that is longer than a chunk is not repeated
 	if s.kind == CSV && bytes.Count(s.buffer[s.next:at], []byte(`"`))%2 == 1 {
 		s.isQuoted = !s.isQuoted
@@ -236,7 +236,7 @@ func (s *splitter) line(line []byte) error {
 	return nil
 }
 
-// pass moves on behind a line.
+// pass moves past a line.
 func (s *splitter) pass(line []byte) {
 	s.next += len(line)
 	if line[len(line)-1] == '\n' {

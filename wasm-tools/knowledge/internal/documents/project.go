@@ -38,10 +38,10 @@ type Problem struct {
 // MaxDocuments bounds how many documents a call looks at.
 const MaxDocuments = 100_000
 
-// ErrUnknown means that there is no such document or knowledge base.
+// ErrUnknown means that the project has no document or knowledge base of the name.
 var ErrUnknown = errors.New("there is none of that name in the project")
 
-// Kind is what a document is, which decides about its chunks.
+// Kind is the format of a document, which determines its chunks.
 type Kind string
 
 // The kinds of documents.
@@ -125,16 +125,16 @@ func (p Project) folders(bases []string) (kept []string, err error) {
 	}), nil
 }
 
-// suggestion names folders that are there.
+// suggestion names existing folders.
 func (p Project) suggestion() string {
 	entries, err := os.ReadDir(p.Root)
 	if err != nil {
 		return "the project cannot be read: " + Reason(err).Error()
 	}
-	const most = 20
+	const limit = 20
 	var names []string
 	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && len(names) < most {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && len(names) < limit {
 			names = append(names, e.Name())
 		}
 	}
@@ -144,7 +144,7 @@ func (p Project) suggestion() string {
 	return "the project's folders are " + strings.Join(names, ", ")
 }
 
-// clean returns a path below the project as the project has it. Where it leads is the sandbox's to decide.
+// clean returns a normalized path below the project. The sandbox decides where links in it may lead.
 func clean(name string) (string, error) {
 	cleaned := path.Clean(name)
 	if path.IsAbs(name) || cleaned == ".." || strings.HasPrefix(cleaned, "../") {

@@ -17,15 +17,15 @@ var ErrBinary = errors.New("it is not text")
 // ErrStop ends reading early, as [Reader.Read] is told by its visitor.
 var ErrStop = errors.New("no more chunks are wanted")
 
-// About is what reading a document tells beside its chunks.
+// About is the metadata of a document, which reading it finds.
 type About struct {
 	Encoding string
-	// Title, Description and Language are what HTML says about itself.
+	// Title, Description and Language are those of an HTML document's metadata.
 	Title, Description, Language string
-	// Columns is the first record of a CSV file, as it is written.
+	// Columns is the first record of a CSV file, unparsed.
 	Columns string
 	Records int // of a CSV file, without the first
-	Lines   int // line breaks, for what is not HTML
+	Lines   int // line breaks; 0 for HTML
 }
 
 // Reader reads documents one after the other. Its zero value is ready. It is not safe for concurrent use.
@@ -37,7 +37,7 @@ type Reader struct {
 	splitter splitter
 }
 
-// bufferSize is how much is read at once.
+// bufferSize is the number of bytes read at once.
 const bufferSize = 64 << 10
 
 // Read passes the chunks of a document to visit, which may keep nothing of them. If visit fails, Read ends with
@@ -60,7 +60,7 @@ func (r *Reader) Read(p Project, d Document, visit func(*Chunk) error) (About, e
 
 func (r *Reader) read(file io.Reader, kind Kind, visit func(*Chunk) error) (about About, err error) {
 	r.buffered.Reset(file)
-	start, err := r.buffered.Peek(sniffed)
+	start, err := r.buffered.Peek(sniffSize)
 	if err != nil && err != io.EOF {
 		return about, Reason(err)
 	}
@@ -92,5 +92,5 @@ func (r *Reader) read(file io.Reader, kind Kind, visit func(*Chunk) error) (abou
 	return about, err
 }
 
-// sniffed is how many bytes are looked at for one that text does not have.
-const sniffed = 8 << 10
+// sniffSize is the number of bytes at the start of a file that are searched for a zero byte, which text does not have.
+const sniffSize = 8 << 10

@@ -14,7 +14,7 @@ type Heading struct {
 	Line  int    `json:"line,omitempty"` // 0 in HTML
 }
 
-// maxHeading is how many characters of a heading are shown.
+// maxHeading is the maximum number of characters shown of a heading.
 const maxHeading = 200
 
 // sections are the headings that a place in a document is below.
@@ -44,7 +44,8 @@ func (s *sections) enter(isStart bool) {
 // moved starts a chunk.
 func (s *sections) moved() { s.atStart = s.now }
 
-// startsSection reports whether a line is a heading, which it leaves in sections. It follows what is code.
+// startsSection reports whether a line is a heading, which it leaves in sections. It keeps track of code blocks, whose
+// lines are not headings.
 func (s *splitter) startsSection(line []byte) bool {
 	if s.fence == "" && (line[0] >= 'A' && line[0] <= 'Z' || line[0] > '`') && line[0] != '~' { // most lines
 		after := s.buffer[s.next+len(line):]
@@ -80,10 +81,10 @@ func (s *splitter) startsSection(line []byte) bool {
 	return s.underlined(text, s.buffer[s.next+len(line):])
 }
 
-// frontMatter is the line before and after what a Markdown file says about itself.
+// frontMatter is the line before and after the metadata of a Markdown file.
 const frontMatter = "---"
 
-// fenceOf returns what ends the code that a line starts, or "".
+// fenceOf returns the fence that ends the code block that a line starts, or "".
 func fenceOf(line []byte) string {
 	length := len(line) - len(bytes.TrimLeft(line, string(line[:1])))
 	if length < 3 || line[0] == '`' && bytes.IndexByte(line[length:], '`') >= 0 {

@@ -1,7 +1,8 @@
-// Package index keeps which words the chunks of documents have, in files that may be damaged or made by anyone.
+// Package index stores the words of the chunks of documents, in files that may be damaged or forged.
 //
 // A segment has the words of many chunks, and is never changed. The catalogue says which documents are in which
-// segments. Everything that is read is checked against checksums and bounds, and what is wrong is [ErrDamaged].
+// segments. All data is checked against checksums and bounds when it is read. If a check fails, the error is
+// [ErrDamaged].
 package index
 
 import (
@@ -15,14 +16,14 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/words"
 )
 
-// ErrDamaged means that a file of the index is not what was written.
+// ErrDamaged means that a file of the index is missing, or not as it was written.
 var ErrDamaged = errors.New("the index is damaged")
 
 // A segment is a header, with the number of chunks, the size of the parts, the size of the directory and a checksum
 // over all three and the header; the length of each chunk, in two bytes; parts; and a directory of these. A part is the
-// places of some words, as pairs of a chunk, counted from the one before, and how often it has the word; and behind
-// them the words themselves, in the order of their hashes, each with how many bytes its places have and their checksum.
-// Numbers are uvarints or little-endian.
+// places of some words, as pairs of a chunk, counted from the previous one, and the number of times that it has the
+// word; and after them the words themselves, in the order of their hashes, each with the number of bytes of its places
+// and their checksum. Numbers are uvarints or little-endian.
 const (
 	segmentMagic = "caisson segment1"
 	headerSize   = len(segmentMagic) + 3*4 + 4
@@ -59,7 +60,7 @@ const (
 	spare       = 4096 // postings that a chunk may add
 )
 
-// NewBuilder returns an empty builder, which has its memory at once: what grows leaves garbage.
+// NewBuilder returns an empty builder. It allocates all memory at once, since growing slices would leave garbage.
 func NewBuilder() *Builder {
 	return &Builder{
 		table: make([]uint32, 2*maxTerms), hashes: make([]uint32, 0, maxTerms), starts: make([]uint32, 0, maxTerms),

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// State says what the index knows of a document.
+// State says whether a document is indexed, or the reason that it is not.
 type State uint8
 
 // The states of documents.
@@ -25,7 +25,7 @@ const (
 	states
 )
 
-// Entry is what the index knows of a document.
+// Entry describes a document in the index.
 type Entry struct {
 	Path     string
 	Size     int64
@@ -50,7 +50,7 @@ func (e *Entry) Chunks() (count int) {
 	return count
 }
 
-// Knows reports whether an entry is of a file as it is now, as far as its size and time say.
+// Knows reports whether an entry is current, judged by the file's size and modification time.
 func (e *Entry) Knows(size int64, modified time.Time) bool {
 	return e.Size == size && e.Modified.Equal(modified)
 }
@@ -104,7 +104,7 @@ func Load(folder string) (*Catalogue, error) {
 	return decode(text)
 }
 
-// Encode returns the catalogue as it is stored.
+// Encode returns the catalogue in its stored form.
 func (c *Catalogue) Encode() ([]byte, error) {
 	text := []byte(catalogueMagic)
 	text = binary.AppendUvarint(text, uint64(len(c.Segments)))
@@ -150,7 +150,7 @@ func decode(text []byte) (*Catalogue, error) {
 		c.Segments = append(c.Segments, name)
 	}
 	count := r.number(maxEntries)
-	// A document has one run, and one more for each segment that it goes on in.
+	// A document has one run, and one more for each segment in which it continues.
 	runs := int(count) + len(c.Segments)
 	for range count {
 		e := r.entry(len(c.Segments), runs)

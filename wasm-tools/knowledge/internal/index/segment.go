@@ -32,7 +32,7 @@ type part struct {
 
 const directoryEntry = 4 * 4 // bytes
 
-// OpenSegment opens a segment, and reads what is not of single words.
+// OpenSegment opens a segment, and reads its header, the lengths of its chunks and the directory of its parts.
 func OpenSegment(name string) (*Segment, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Segment) Chunks() int { return len(s.lengths) / 2 }
 // Length returns the length of a chunk, in words.
 func (s *Segment) Length(chunk int) int { return int(binary.LittleEndian.Uint16(s.lengths[2*chunk:])) }
 
-// Check reads all of the segment, and fails if anything in it is not what was written.
+// Check reads all of the segment, and fails if any of it differs from what the builder wrote.
 func (s *Segment) Check() error {
 	var all []byte
 	for _, p := range s.parts {
@@ -220,16 +220,16 @@ func (s *Segment) read(text []byte, at int64, sum uint32) error {
 	return nil
 }
 
-// reader takes numbers and bytes from a text. It notes if there is not what is wanted.
+// reader takes numbers and bytes from a text. It sets failed if the text does not have them.
 type reader struct {
 	text   []byte
 	failed bool
 }
 
-// number returns a number that is not more than most.
-func (r *reader) number(most uint64) uint64 {
+// number returns a number that is not more than limit.
+func (r *reader) number(limit uint64) uint64 {
 	value, size := binary.Uvarint(r.text)
-	if size <= 0 || value > most {
+	if size <= 0 || value > limit {
 		r.failed = true
 		return 0
 	}

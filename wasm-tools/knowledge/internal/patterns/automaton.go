@@ -54,7 +54,7 @@ func (p *program) bytes(low, top byte, next int) int {
 	return p.add(step{take, low, top, next, 0})
 }
 
-// either adds a choice; -1 stands for what never matches.
+// either adds a choice between two steps; -1 is a step that never matches.
 func (p *program) either(a, b int) int {
 	switch {
 	case a < 0:
@@ -159,7 +159,7 @@ func (p *program) class(ranges []rune, next int) int {
 	return first
 }
 
-// automaton is the deterministic form of a program. Its states are made when a text leads to them.
+// automaton is the deterministic form of a program. It makes a state when a text first leads to it.
 type automaton struct {
 	program program
 	start   int        // the first step
@@ -176,7 +176,7 @@ type automaton struct {
 	key     []byte
 }
 
-// What next has in the place of a state.
+// Values in next that are not states.
 const (
 	unknown  int32 = -1
 	matching int32 = -2
@@ -184,7 +184,8 @@ const (
 
 const (
 	maxStates = 4000
-	// maxResets is how often all states are dropped because they are too many, until the automaton gives up.
+	// maxResets is the maximum number of times that the automaton drops all states because they are too many. After
+	// that it gives up.
 	maxResets = 20
 )
 
@@ -280,7 +281,7 @@ func (a *automaton) find(text []byte, at int) int {
 	return -1
 }
 
-// learn finds out where a state leads.
+// learn computes the state to which a state leads with a class of bytes.
 func (a *automaton) learn(state int32, class uint8) int32 {
 	b := a.samples[class]
 	to := slices.Clone(a.sets[0]) // a match may start anywhere

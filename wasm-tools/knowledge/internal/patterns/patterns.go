@@ -1,6 +1,6 @@
 // Package patterns finds the lines of a text that have one of several words or match regular expressions.
 //
-// An automaton over bytes finds lines that may match, in time that grows with the text alone, whatever the
+// An automaton over bytes finds lines that may match, in time that grows only with the text, whatever the
 // patterns are. Expressions of package regexp, which is more than ten times slower, then decide about those.
 package patterns
 
@@ -74,8 +74,8 @@ type Line struct {
 	PatternIndex int // of the first pattern that matches there
 }
 
-// Find calls visit with each line that has a match. A match may extend behind limit, but not start there. Visit
-// returns whether to go on.
+// Find calls visit with each line that has a match. A match must start before limit, but may extend beyond it. Visit
+// returns whether to continue.
 func (s *Set) Find(text []byte, limit int, visit func(Line) bool) {
 	for at := 0; at < limit; {
 		end := at

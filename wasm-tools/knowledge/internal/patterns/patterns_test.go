@@ -111,7 +111,7 @@ func TestPlaces(t *testing.T) {
 	assert.Equal(t, []Line{{Start: 4, End: 15, MatchStart: 8, MatchEnd: 11, PatternIndex: 0}}, lines)
 }
 
-// TestExhaustion: an automaton with too many states gives way to the expressions, and nothing is lost.
+// TestExhaustion: if an automaton has too many states, only the expressions search, and find all lines.
 func TestExhaustion(t *testing.T) {
 	patterns := []string{`a[ab]{60}c`}
 	s, err := Compile(patterns, Options{Regex: true})

@@ -46,7 +46,7 @@ type Ranking struct {
 	counts     []uint16 // of the terms in one chunk
 }
 
-// Hit is how often a chunk has a term.
+// hit counts a term in a chunk.
 type hit struct{ term, count uint16 }
 
 type candidate struct {
@@ -107,7 +107,7 @@ func (r *Ranking) index() {
 	}
 }
 
-// Count counts a word of a chunk, as [words.Scanner.Each] has it.
+// Count counts a word of a chunk. It is a visitor for [words.Scanner.Each].
 func (r *Ranking) Count(word []byte, hash uint32) {
 	at := int(hash) & (len(r.table) - 1)
 	for {

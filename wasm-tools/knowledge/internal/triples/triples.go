@@ -4,7 +4,7 @@
 //   - NAME.triples.jsonl: objects with the texts subject, predicate and object
 //   - NAME.nt: N-Triples of RDF 1.1
 //
-// Empty lines and, but for JSON, lines that start with # are left out, as is a first line that names the columns.
+// Empty lines and lines that start with # are left out, as is a first line that names the columns.
 package triples
 
 import (
@@ -26,7 +26,7 @@ type Term struct {
 	// IRI identifies a thing of RDF, and is empty for other things. That of a blank node starts with "_:" and is only
 	// unique in its file.
 	IRI string
-	// IsValue means that the term is no thing, but a value such as a number or a text.
+	// IsValue means that the term is not a thing, but a value such as a number or a text.
 	IsValue bool
 }
 
@@ -56,7 +56,7 @@ func FormatOf(name string) Format {
 	return nil
 }
 
-// Read calls visit with each triple of a file, and bad with each line that is none. It ends with the error of visit.
+// Read calls visit with each triple of a file, and bad with each malformed line. It ends with the error of visit.
 func Read(file io.Reader, format Format, visit func(Triple) error, bad func(line int, err error)) error {
 	r := bufio.NewReaderSize(file, maxLine)
 	for number := 1; ; number++ {
@@ -187,7 +187,7 @@ func (p *parser) term() (t Term) {
 	return t
 }
 
-// until returns what is between a first character and the last one, without escapes.
+// until returns the text between the first character and the last one, with escapes decoded.
 func (p *parser) until(last byte) string {
 	for i := 1; i < len(p.rest); i++ {
 		switch p.rest[i] {

@@ -70,7 +70,7 @@ func TestLongLinesAndErrors(t *testing.T) {
 	assert.ErrorIs(t, err, enough)
 }
 
-// FuzzNTriples: no line does harm, and what is read has names.
+// FuzzNTriples: no line causes a panic, and the subjects, predicates and things of all triples have names.
 func FuzzNTriples(f *testing.F) {
 	f.Add(`<a> <b> "c\u0041\U00000041\t"@en . # x`)
 	f.Add(`_:a <b> _:c .`)

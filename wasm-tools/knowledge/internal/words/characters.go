@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// kind is what a character is to words.
+// kind is the role of a character in words.
 type kind uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	foldedCharacter             // counts as another one
 )
 
-// characters is what is known of characters.
+// characters caches the kinds and the folded forms of characters.
 type characters struct {
 	kinds  [0x10000]kind // of the first plane
 	folded map[rune]string
@@ -39,8 +39,8 @@ func (c *characters) kindOf(r rune) kind {
 	return known
 }
 
-// withoutSpaces is the writing that has no spaces between words. Hangul has, but what a word of it ends in
-// changes with the sentence, so pairs find more there, too.
+// withoutSpaces are the scripts that have no spaces between words. Hangul has, but the endings of its words
+// change with the sentence, so pairs find more there, too.
 var withoutSpaces = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo,
 	unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
@@ -69,13 +69,13 @@ func (c *characters) learn(r rune) kind {
 	return folds
 }
 
-// others are letters that do not decompose and are nevertheless taken for others.
-var others = map[rune]string{
+// equivalents maps letters that do not decompose to the letters that they count as.
+var equivalents = map[rune]string{
 	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'đ': "d", 'ð': "d", 'ħ': "h", 'ı': "i", 'ł': "l", 'þ': "th", 'ς': "σ",
 	'ё': "е",
 }
 
-// fold returns what a letter counts as.
+// fold returns the letters that a letter counts as.
 func fold(r rune) string {
 	decomposed := norm.NFKD.String(string(r))
 	accented := unicode.In(r, unicode.Latin, unicode.Greek)
@@ -88,7 +88,7 @@ func fold(r rune) string {
 	}
 	var folded strings.Builder
 	for _, d := range norm.NFC.String(b.String()) {
-		if other, ok := others[d]; ok {
+		if other, ok := equivalents[d]; ok {
 			folded.WriteString(other)
 		} else {
 			folded.WriteRune(d)

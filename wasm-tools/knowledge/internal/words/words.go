@@ -7,13 +7,13 @@ package words
 
 import "unicode/utf8"
 
-// MaxWord is the length of a word in bytes, folded. What is longer is cut.
+// MaxWord is the maximum length of a word in bytes, folded. Longer words are cut.
 const MaxWord = 48
 
-// Scanner finds words. The zero value is ready. It keeps what it has learned of characters, so it is
+// Scanner finds words. The zero value is ready. It caches the properties of characters, so it is
 // quicker if it is reused, and not safe for concurrent use.
 type Scanner struct {
-	// Filter, if set, has the words that Each is for. Others count, and are mostly left out.
+	// Filter, if set, has the words that Each is for. Other words count, but Each leaves most of them out.
 	Filter *Filter
 
 	characters
@@ -32,7 +32,7 @@ type Scanner struct {
 	count        int
 }
 
-// Filter is words to look for. A few others pass, too.
+// Filter is words to look for. A few other words pass, too.
 type Filter struct {
 	bits [1 << 10]uint64
 }
@@ -136,7 +136,7 @@ func (s *Scanner) scan(text []byte, visit func(word []byte, hash uint32)) int {
 	return s.count
 }
 
-// What foldedASCII has in the place of a letter or a digit.
+// Values of foldedASCII for bytes that are neither letters nor digits.
 const (
 	between = 0 // of a separator
 	beyond  = 1 // of a byte of another character
@@ -164,15 +164,15 @@ func (s *Scanner) ascii(text []byte, hash uint32) {
 	s.visit(s.word[:len(text)], hash)
 }
 
-// part adds ASCII letters and digits to a word that has others, or is too long.
+// part adds ASCII letters and digits to a word that also has other characters, or is too long.
 func (s *Scanner) part(text []byte) {
 	for _, c := range text {
 		s.add([]byte{foldedASCII[c]})
 	}
 }
 
-// run handles characters of three bytes that go on with writing without spaces, as long as nothing about them is
-// special, and returns the index of what follows. It handles at least one.
+// run handles characters of three bytes that continue a run of writing without spaces, up to the first special one,
+// and returns the index after them. It handles at least one character.
 func (s *Scanner) run(text []byte, start int) int {
 	i := start
 	for ; i+5 < len(text); i += 3 {

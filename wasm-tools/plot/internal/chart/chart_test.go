@@ -15,7 +15,7 @@ import (
 
 func square(x, y Range) *Chart { return New(Options{Width: 400, Height: 400, X: x, Y: y}) }
 
-// colourAt is the colour where a value stands.
+// colourAt returns the colour at a point of the chart.
 func colourAt(c *Chart, x, y float64) color.RGBA {
 	return rgba(c.picture.At(c.column(x), int(math.Round(c.row(y)))))
 }
@@ -36,7 +36,7 @@ func TestCurveStandsWhereItsValuesAre(t *testing.T) {
 		assert.NotEqual(t, Colours[3].RGBA, colourAt(c, x, parabola(x)+0.3), x)
 	}
 	c.picture.Pix, before.Pix = before.Pix, c.picture.Pix
-	for y := range 400 { // nothing is drawn beside the area
+	for y := range 400 { // nothing is drawn outside the area
 		for x := range 400 {
 			if !(image.Point{X: x, Y: y}).In(c.area) {
 				require.Equal(t, c.picture.At(x, y), before.At(x, y))

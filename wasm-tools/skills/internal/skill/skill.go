@@ -18,7 +18,7 @@ import (
 // File is the file that makes a folder a skill.
 const File = "SKILL.md"
 
-// Bounds of what is read and shown.
+// Limits of reading and of shown text.
 const (
 	maxSkills      = 500 // folders
 	maxFiles       = 500 // of one skill
@@ -29,19 +29,19 @@ const (
 	maxSummary     = 200 // of a description, in a list
 )
 
-// Skill is what is known of a skill.
+// Skill describes a skill.
 type Skill struct {
 	Folder string // the name of its folder
 	// Name and Description are those of the front matter; the name is the folder's if it has none.
 	Name, Description string
-	// Problem says what is wrong with the front matter, in words, or is empty.
+	// Problem describes the fault of the front matter in words, or is empty.
 	Problem string
 }
 
 // Find returns the skill in the folder of a name or, if there is none, the skill whose front matter has the name. The
-// error lists the skills that there are.
+// error lists the existing skills.
 func Find(skills fs.FS, name string) (Skill, error) {
-	// A skill that has the name needs no look at the others, of which some may be broken.
+	// If a folder has the name, do not read the other skills, of which some may be broken.
 	if fs.ValidPath(name) && !strings.HasPrefix(name, ".") && !strings.Contains(name, "/") {
 		if s, err := load(skills, name); err == nil {
 			return s, nil
@@ -136,7 +136,7 @@ func load(skills fs.FS, folder string) (Skill, error) {
 	return s, nil
 }
 
-// frontMatter is what is used of the front matter.
+// frontMatter has the members of the front matter that are used.
 type frontMatter struct{ Name, Description string }
 
 // decode reads front matter: YAML between two lines of three hyphens, at the start.

@@ -33,7 +33,7 @@ func (p Place) Name() string {
 	return name
 }
 
-// places is the service's response. It has no results if there is no such place.
+// places is the service's response. It has no results if the place is unknown.
 type places struct {
 	Results []struct {
 		Name        string   `json:"name"`
@@ -49,7 +49,7 @@ type places struct {
 const (
 	candidates = 20 // to consider
 	offered    = 5  // to suggest to a model if the name is ambiguous
-	// dominant is how many times larger than the next place of its name a place must be to be chosen
+	// dominant is the number of times that a place must be larger than the next place of its name to be chosen
 	// without asking: Paris is in France.
 	dominant = 10
 )
