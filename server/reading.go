@@ -57,7 +57,8 @@ func (c *connection) readPlain(p []byte) (n int, err error) {
 	}
 }
 
-// unencrypted notes that the client of an encrypted connection has sent something else, which is answered in plain text.
+// unencrypted notes that the client of an encrypted connection has sent something else, which is answered in plain
+// text.
 func (c *connection) unencrypted(err error) {
 	if other, ok := errors.AsType[tls.RecordHeaderError](err); !ok || other.Conn == nil {
 		return

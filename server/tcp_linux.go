@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endUnacknowledged ends a connection whose client has not acknowledged data for a time: keep-alive probes wait until it
-// has, and retransmissions take a quarter of an hour.
+// endUnacknowledged ends a connection whose client has not acknowledged data for a time: keep-alive probes wait until
+// it has, and retransmissions take a quarter of an hour.
 func endUnacknowledged(c syscall.Conn, wait time.Duration) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
