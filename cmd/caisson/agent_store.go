@@ -14,7 +14,7 @@ import (
 
 // agentFolderFlag adds the flags that say where an agent is stored.
 func (o *options) agentFolderFlag(command *cobra.Command) {
-	o.stateFlag(command, "store agents in `DIR`")
+	o.stateFlag(command, "agents are stored in `DIR`")
 	o.tenantFlag(command, "the agents of the tenant `NAME`")
 }
 
@@ -22,7 +22,7 @@ func (o *options) agentFolderFlag(command *cobra.Command) {
 func (o *options) agentFlag(command *cobra.Command) {
 	command.Flags().Func("agent", "limit the tools to those of the agent `NAME`; see \"caisson agent --help\"",
 		parsedInto(&o.agent, parseAgent))
-	o.tenantFlag(command, "make calls for the tenant `NAME`, whose agent --agent names")
+	o.tenantFlag(command, "make calls for the tenant `NAME`; --agent then names one of this tenant's agents")
 }
 
 func (o *options) tenantFlag(command *cobra.Command, usage string) {

@@ -64,9 +64,9 @@ func newBatch(given options) *cobra.Command {
 		"store a paused batch in `FILE` (default: in the state folder, under the batch's id)")
 	flags.StringVar(&o.resumed, "resume", "", "resume the paused batch `BATCH-ID|STATE-FILE`")
 	flags.StringArrayVar(&o.approve, "approve", nil,
-		"with --resume: approve a call if it still has this fingerprint, `CALL-ID@FINGERPRINT[=once|session|DURATION]`; "+
-			"=once, the default, approves only this call, =session also identical calls later in this command, and a duration "+
-			"such as =10m also identical calls within that time; repeatable")
+		"with --resume: approve the call CALL-ID if its fingerprint is still FINGERPRINT, "+
+			"`CALL-ID@FINGERPRINT[=once|session|DURATION]`; add =session to approve identical calls later in this command too, "+
+			"or a duration such as =10m for identical calls within that time (default =once); repeatable")
 	flags.StringArrayVar(&o.refuse, "refuse", nil,
 		"with --resume: refuse the call `CALL-ID[=REASON]`; the model sees the reason; repeatable")
 	o.runFlags(command, "every call", "64KiB, or an equal share of 256KiB if the batch has more than four calls",
@@ -161,8 +161,8 @@ one JSON array in the provider's format, ready for the next request. For plain c
 with --json, the output is one record per line, in the order of the calls. A response
 without calls has no results.
 
-If the response was cut off, for example by a token limit, a hint says so. The call in
-which it ends is not run, and its result says why. Items of the provider's own tools, such
+If the response was cut off, for example by a token limit, a hint says so. A call that
+is incomplete is not run, and its result says why. Items of the provider's own tools, such
 as computer_call and mcp_approval_request, are neither run nor answered; a hint names
 them.
 

@@ -14,12 +14,12 @@ import (
 
 const compileHelp = `Compile the modules of tools into the cache folder, so that calls need not compile them.
 
-You can put the cache folder into a container image. Commands use it if they name it with
---cache-dir, also if they cannot write to it. It must belong to root or to the user who
-runs the command, and other users must not be able to write to it. If a read-only cache
-folder has no code for a module, each command that calls the tool compiles the module, and
-does not store the code. Compiled code works only with this version of Caisson and this
-kind of processor. The command fails if code cannot be added to the folder.
+You can put the cache folder into a container image. A command uses the folder that
+--cache-dir names, even if it cannot write to it. The folder must belong to root or to the
+user who runs the command, and other users must not be able to write to it. If a read-only
+cache folder has no code for a module, each command that calls the tool compiles the module,
+and does not store the code. Compiled code works only with this version of Caisson and this
+kind of processor. "caisson compile" itself fails if it cannot add code to the folder.
 
 SOURCE is a folder or a manifest, as for --tools.`
 

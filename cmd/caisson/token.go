@@ -29,8 +29,8 @@ Scopes:
   read     see tools, agents, and the calls and runs of the tenant
   call     call tools
   approve  approve and refuse calls that need it
-  admin    change the tenant's agents, unless --agent limits the token to one; without
-           --tenant, also read the metrics of all tenants`
+  admin    change the tenant's agents (a token that --agent limits to one agent cannot);
+           without --tenant, also read the metrics of all tenants`
 
 const tokenExample = `  caisson token create --name "the wiki" --tenant acme --scope read --scope call
   caisson token create --name billing --tenant acme --context project_id=billing --agent clerk --expires 720h`
@@ -68,7 +68,7 @@ func newTokenCreate(o options) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&name, "name", "", "say what the token is for, in one line `TEXT`")
-	flags.StringVar(&user, "user", "", "say that the tenant's agent works for the user `NAME`")
+	flags.StringVar(&user, "user", "", "the user `NAME` for whom calls with this token are made")
 	flags.StringArrayVar(&scopes, "scope", nil,
 		"let the program do `SCOPE`: read, call, approve or admin; repeatable (default read and call)")
 	flags.Func("expires",
@@ -99,7 +99,7 @@ func newTokenCreate(o options) *cobra.Command {
 func newTokenList(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "list", Short: "list the tokens",
-		Long: "List the tokens, those that expired or were revoked too. Their texts are not stored.",
+		Long: "List all tokens, including those that expired or were revoked. Their texts are not stored.",
 		Args: positional(0, 0, ""),
 		RunE: func(command *cobra.Command, _ []string) error {
 			o.command = command
@@ -114,8 +114,9 @@ func newTokenList(o options) *cobra.Command {
 func newTokenRevoke(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "revoke ID", Short: "make a token stop working",
-		Long: "Make a token stop working within a second, also in a server that is running: calls that it\nhas begun are " +
-			"cancelled, and its streams end. Runs that it started go on.\n\n\"caisson token list\" shows the ID.",
+		Long: "Make a token stop working within a second, also in a server that is running: calls made\nwith the token are " +
+			"cancelled, and its streams end. Runs that were started with it\n(POST /v1/runs) continue.\n\n" +
+			"\"caisson token list\" shows the ID.",
 		Args: positional(1, 1, "the ID of a token"),
 		RunE: func(_ *cobra.Command, args []string) error { return o.tokenRevoke(args[0]) },
 	}

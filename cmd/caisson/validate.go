@@ -18,8 +18,9 @@ manifest, a manifest of Extism, a policy such as caisson.yaml, or a folder. Fold
 searched recursively for manifests, and for a caisson.yaml at the top. Modules are read
 but never run. A policy's rules are compared with the tools that it loads and with the
 manifests that are checked in the same command. A rule that applies to none of these
-causes a warning. So does a cause that makes every call of a tool fail, such as a grant of
-a missing directory, or an unreadable manifest among the policy's tools.
+causes a warning. There is also a warning if every call of a tool would fail, for example
+because a granted directory is missing, or because a manifest of the policy's tools cannot
+be read.
 
 The exit code is 2 if there are problems and 0 if there are none. Warnings change it only
 with --strict, because they may be intended.`
