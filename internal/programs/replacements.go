@@ -51,10 +51,10 @@ func isConstant(n *Node) bool { return n.Op == i32Const || n.Op == i64Const }
 
 func isZero(n *Node) bool { return isConstant(n) && n.Value == 0 }
 
-// passes reports whether a value comes from a block or a call.
+// passes reports whether a value comes from a block or a call, or passes a branch.
 func (n *Node) passes() bool {
 	switch n.Op {
-	case blockOp, loopOp, ifOp, callOp, indirectOp:
+	case blockOp, loopOp, ifOp, callOp, indirectOp, brIfOp:
 		return true
 	}
 	return false
