@@ -47,11 +47,14 @@ func (w *answerWriter) end(ctx context.Context, why error) {
 // begins gives up the rest of the body, once.
 func (w *answerWriter) begins(status int) {
 	w.begin.Do(func() {
-		if w.body != nil {
+		ends := w.connection.endsAfter(status, w.body != nil)
+		if w.body != nil && !ends {
 			w.body.ignoreRest()
+			ends = w.connection.endsAfter(status, true)
 		}
-		if w.connection.endsAfter(status, w.body != nil) {
+		if ends {
 			w.Header().Set("Connection", "close")
+			w.connection.readsNoMore()
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()

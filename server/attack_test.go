@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime"
 	"slices"
@@ -534,6 +535,58 @@ func TestAttackShortRequests(t *testing.T) {
 		assert.Positive(t, send(600, 30))
 	})
 }
+
+// TestAttackBodiesInSmallChunks: bodies of clients without a token that come in chunks of one byte, each of which takes as
+// long as a hundred bytes in one piece, are not read while such clients send too much. The control is before that.
+func TestAttackBodiesInSmallChunks(t *testing.T) {
+	for _, flood := range []bool{true, false} {
+		client, server := net.Pipe()
+		defer client.Close()
+		of := newConnections(nil, nil, Limits{Connections: 64, HeaderBytes: 32 << 10, Refusal: time.Minute})
+		if flood {
+			of.unasked = unasked{2 * allUnaskedBytes, time.Now()}
+		}
+		c := of.hold(server)
+		defer c.Close()
+		c.cost = 1 // of the header, which a handler has
+		require.True(t, c.handles())
+		header := make(http.Header)
+		read := 0
+		body := &timedBody{ReadCloser: counted{c, &read}, deadlines: http.NewResponseController(httptest.NewRecorder()), connection: c}
+		go func() {
+			for range 100 {
+				_, _ = io.WriteString(client, strings.Repeat("1\r\nx\r\n", 1000))
+			}
+			_ = client.Close()
+		}()
+		answer := &answerWriter{ResponseWriter: withHeader{httptest.NewRecorder(), header}, connection: c, body: body}
+		answer.WriteHeader(http.StatusUnauthorized)
+		assert.Equal(t, flood, header.Get("Connection") == "close")
+		assert.Equal(t, !flood, read > 0)
+		_, err := c.Read(make([]byte, 1)) // as net/http does to use the connection again
+		assert.Equal(t, flood, errors.Is(err, io.ErrUnexpectedEOF), err)
+	}
+}
+
+// counted counts bytes that are read.
+type counted struct {
+	net.Conn
+	read *int
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	*c.read += n
+	return n, err
+}
+
+// withHeader has a header of its own.
+type withHeader struct {
+	http.ResponseWriter
+	header http.Header
+}
+
+func (w withHeader) Header() http.Header { return w.header }
 
 // TestRequestsWithTokensAreNotPaced: what clients with a token send does not slow down others.
 func TestRequestsWithTokensAreNotPaced(t *testing.T) {

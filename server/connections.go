@@ -71,7 +71,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	if t, ok := accepted.(*net.TCPConn); ok {
 		_ = t.SetWriteBuffer(sendBuffer) // only steady readers that are very slow need it
 		_ = t.SetKeepAliveConfig(keepAlive)
-		_ = endUnacknowledged(t, c.stall)
+		_ = endUnacknowledged(t, vanished)
 	}
 	held := c.hold(accepted)
 	c.held[held] = struct{}{}
@@ -89,9 +89,11 @@ func (c *connections) hold(accepted net.Conn) *connection {
 	return held
 }
 
-// keepAlive, with endUnacknowledged, finds a client that has vanished, such as a phone without a network, in half a
-// minute: until then, its stream cannot be opened again, and counts.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
+// keepAlive, with endUnacknowledged, finds a client that has vanished, such as a phone without a network, in a minute:
+// until then, its stream cannot be opened again, and counts. Shorter interruptions end nothing.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3}
+
+const vanished = time.Minute
 
 // isScarce reports whether an error says that the system has no more descriptors.
 func isScarce(err error) bool {
@@ -260,8 +262,9 @@ type connection struct {
 	of       *connections
 	// handled is set while a handler answers, whose answer may read like one of net/http.
 	handled atomic.Bool
-	header  header // only Read uses it while a request is read
-	refusal string // why the server itself refuses a request, in place of net/http's words; empty for these
+	silent  atomic.Bool // set when nothing more is read
+	header  header      // only Read uses it while a request is read
+	refusal string      // why the server itself refuses a request, in place of net/http's words; empty for these
 
 	// The lock of connections guards what follows.
 	since    time.Time   // when it was accepted, or when it last had an authenticated request

@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net/http"
 	"time"
 )
@@ -99,6 +100,9 @@ func (u *unasked) add(bytes, most, rate int, now time.Time) {
 
 // Read implements [net.Conn].
 func (c *connection) Read(p []byte) (int, error) {
+	if c.silent.Load() {
+		return 0, io.ErrUnexpectedEOF
+	}
 	c.waitForPace()
 	n, err := c.readPlain(p)
 	if err != nil {
@@ -140,6 +144,10 @@ func (c *connection) endsAfter(status int, hasBody bool) bool {
 	}
 	return c.early || hasBody && c.isSlow()
 }
+
+// readsNoMore has nothing more be read from the connection, which ends after the answer: net/http would read on in the
+// body of a request, and chunks of one byte take as long as a hundred times their length in one piece.
+func (c *connection) readsNoMore() { c.silent.Store(true) }
 
 // waitForPace waits before more is read from a connection that is read slowly, until it has an authenticated request or
 // is closed.
