@@ -510,7 +510,7 @@ var guardFaults = []guardFault{
 	{name: "idle connections are kept", pkg: "server", attack: "TestIdleConnections",
 		edits: in("server/server.go", "IdleTimeout: limits.Idle,", "IdleTimeout: -1,")},
 	{name: "a client is not told that its connection ends with its token", pkg: "server", attack: "TestAttackConnectionsOutliveTokens/an_answer_that_begins_late",
-		edits: in("server/answer.go", "			w.Header().Set(\"Connection\", \"close\")\n			w.connection", "			w.connection")},
+		edits: in("server/answer.go", "			w.Header().Set(\"Connection\", \"close\")\n			w.connection.endIn", "			w.connection.endIn")},
 	{name: "a connection that is not read is closed in two stalls", pkg: "server", attack: "TestAttackStallsOnce",
 		edits: in("server/writing.go", "		_ = c.Conn.Close() //", "		//")},
 	{name: "clients over lines have any number of requests", pkg: "server/mcp", attack: "TestAttackOpenRequests/in_number",

@@ -30,12 +30,19 @@ func TestAttackIdleTenants(t *testing.T) {
 		api.ending.Go(api.sweep)
 		defer api.ending.Wait()
 		defer api.stop()
+		left := func() (keys, runs int) {
+			api.keys.mu.Lock()
+			defer api.keys.mu.Unlock()
+			of := api.runs.locked("acme")
+			defer of.mu.Unlock()
+			return len(api.keys.byTenant), len(of.byID)
+		}
 		time.Sleep(keep - time.Second)
-		assert.Len(t, api.keys.byTenant, 1)
-		assert.Len(t, of.byID, 1)
+		keys, runs := left()
+		assert.Equal(t, []int{1, 1}, []int{keys, runs})
 		time.Sleep(2 * keep)
-		assert.Empty(t, api.keys.byTenant)
-		assert.Empty(t, of.byID)
+		keys, runs = left()
+		assert.Equal(t, []int{0, 0}, []int{keys, runs})
 	})
 }
 
