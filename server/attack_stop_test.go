@@ -22,18 +22,22 @@ import (
 )
 
 // Clients that ask for new keys over TLS and read nothing have crypto/tls write while it reads, which blocks. net/http
-// closed one after another of their connections, and waited for each.
+// closed one after another of their connections, and waited for each. Clients without a token delay nothing.
 func TestAttackKeyUpdatesDelayTheStop(t *testing.T) {
 	t.Parallel()
 	const clients, stall = 4, 40 * time.Second
-	stop := func(t *testing.T, updates int) (took time.Duration, err error) {
+	stop := func(t *testing.T, updates int, without bool) (took time.Duration, err error) {
 		known := tokens(t)
 		token, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Call}})
 		r := start(t, Options{TLS: certificate(t), Tokens: known, Limits: Limits{Stall: stall, Drain: time.Millisecond}})
 		var stuck sync.WaitGroup
 		for range clients {
 			c := newUpdater(t, r.address)
-			_, err := c.raw.Write(c.record(applicationRecord, []byte("POST /echo HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+token+"\r\nContent-Length: 5000000\r\n\r\n")))
+			request := "POST /echo HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token + "\r\nContent-Length: 5000000\r\n\r\n"
+			if without {
+				request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nG" // and the next, while which the connection is idle
+			}
+			_, err := c.raw.Write(c.record(applicationRecord, []byte(request)))
 			require.NoError(t, err)
 			stuck.Go(func() {
 				for c.sends(updates) && updates > 0 {
@@ -50,14 +54,22 @@ func TestAttackKeyUpdatesDelayTheStop(t *testing.T) {
 	}
 	t.Run("control: bodies that do not arrive", func(t *testing.T) {
 		t.Parallel()
-		took, err := stop(t, 0)
+		took, err := stop(t, 0, false)
 		require.NoError(t, err)
 		assert.Less(t, took, cancelTime)
+	})
+	t.Run("key updates without a token", func(t *testing.T) {
+		t.Parallel()
+		for range 3 {
+			took, err := stop(t, 12, true)
+			require.NoError(t, err)
+			assert.Less(t, took, cancelTime)
+		}
 	})
 	t.Run("key updates", func(t *testing.T) {
 		t.Parallel()
 		for range 10 { // the server may happen to be reading
-			took, err := stop(t, 12)
+			took, err := stop(t, 12, false)
 			require.Less(t, took, cancelTime+stall/2)
 			if err != nil {
 				require.ErrorIs(t, err, errUnfinished)

@@ -301,22 +301,31 @@ func TestAttackLongHandshakes(t *testing.T) {
 		_, err = c.Read(make([]byte, 1))
 		assert.Equal(t, ends, !errors.Is(err, os.ErrDeadlineExceeded), "%d bytes: %v", length, err)
 	}
-	for name, test := range map[string]struct{ encrypted, delivers bool }{
-		"messages of TLS": {true, false}, "control: a request": {true, true}, "control: without TLS": {false, false},
+	for name, test := range map[string]struct {
+		encrypted, established, delivers bool
+		longer                           int
+		ends                             bool
+	}{
+		"a second first message":    {true, false, false, 2 * greetingBytes, true},
+		"messages during a request": {true, true, false, 2 * recordBytes, true},
+		"control: a handshake":      {true, false, false, greetingBytes, false},
+		"control: a long request":   {true, true, true, 2 * recordBytes, false},
+		"control: without TLS":      {false, false, false, 2 * recordBytes, false},
 	} {
 		client, server := net.Pipe()
 		defer client.Close()
-		s := &socket{stallConn: stallConn{server, time.Hour}, encrypted: test.encrypted}
+		s := &socket{stallConn: stallConn{server, time.Hour}, encrypted: test.encrypted, greeting: greetingBytes}
 		s.greeted.Store(true)
-		go func() { _, _ = client.Write(make([]byte, 2*handshakeBytes)) }() // until it ends
+		s.established.Store(test.established)
+		go func() { _, _ = client.Write(make([]byte, test.longer)) }() // until it ends
 		var err error
-		for n := 0; err == nil && n < 2*handshakeBytes; n += 1 << 10 {
+		for n := 0; err == nil && n < test.longer; n += 1 << 10 {
 			_, err = io.ReadFull(s, make([]byte, 1<<10))
 			if test.delivers {
 				s.delivered()
 			}
 		}
-		assert.Equal(t, !test.encrypted || test.delivers, err == nil, "%s: %v", name, err)
+		assert.Equal(t, test.ends, err != nil, "%s: %v", name, err)
 	}
 }
 
@@ -336,22 +345,31 @@ func TestPlainRequestsToTLS(t *testing.T) {
 // TestAttackManyFields: a header of thousands of short fields, or of names of fields to come, takes twenty times its
 // length, and requests may wait for hours. They are refused. The control is as many as a header may have.
 func TestAttackManyFields(t *testing.T) {
-	r := start(t, Options{})
+	r := start(t, Options{Limits: Limits{Header: time.Hour, Idle: time.Hour}})
 	empty, later := strings.Builder{}, strings.Builder{}
 	for i := range 2 * maxFields {
 		fmt.Fprintf(&empty, "a%d:\r\n", i)
 		fmt.Fprintf(&later, ",a%d", i)
 	}
 	for header, status := range map[string]int{
-		empty.String():                         http.StatusRequestHeaderFieldsTooLarge,
-		strings.Repeat("a:\r\n", maxFields):    http.StatusRequestHeaderFieldsTooLarge,
-		"Trailer: a" + later.String() + "\r\n": http.StatusRequestHeaderFieldsTooLarge,
-		"Other: a" + later.String() + "\r\n":   http.StatusOK,
-		strings.Repeat("a:\r\n", maxFields/2):  http.StatusOK,
+		empty.String():                      http.StatusRequestHeaderFieldsTooLarge,
+		strings.Repeat("a:\r\n", maxFields): http.StatusRequestHeaderFieldsTooLarge,
+		strings.Repeat("a: "+strings.Repeat("x", 45)+"\r\n", maxFields+1): http.StatusRequestHeaderFieldsTooLarge,
+		"Trailer: a" + later.String() + "\r\n":                            http.StatusRequestHeaderFieldsTooLarge,
+		"Other: a" + later.String() + "\r\n":                              http.StatusOK,
+		strings.Repeat("a:\r\n", maxFields/2):                             http.StatusOK,
 	} {
-		c := dial(t, r)
-		send(t, c, "POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"+header+"a:\r\n\r\n0\r\n\r\n")
-		assert.Contains(t, firstLine(t, c), strconv.Itoa(status), "%.100s", header)
+		for _, kept := range []bool{false, true} {
+			c := dial(t, r)
+			if kept {
+				send(t, c, "HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+				response, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: http.MethodHead})
+				require.NoError(t, err)
+				require.NoError(t, response.Body.Close())
+			}
+			send(t, c, "POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"+header+"a:\r\n\r\n0\r\n\r\n")
+			assert.Contains(t, firstLine(t, c), strconv.Itoa(status), "%.100s", header)
+		}
 	}
 }
 
@@ -564,7 +582,7 @@ func TestAttackBodiesInSmallChunks(t *testing.T) {
 		assert.Equal(t, flood, header.Get("Connection") == "close")
 		assert.Equal(t, !flood, read > 0)
 		_, err := c.Read(make([]byte, 1)) // as net/http does to use the connection again
-		assert.Equal(t, flood, errors.Is(err, io.ErrUnexpectedEOF), err)
+		assert.Equal(t, flood, errors.Is(err, io.EOF), err)
 	}
 }
 

@@ -22,6 +22,7 @@ type connections struct {
 	stall   time.Duration // [Limits.Stall]
 	header  int           // [Limits.HeaderBytes]
 	encrypt *tls.Config   // nil for connections without TLS
+	chooses bool          // the program chooses a configuration for each client, which may ask for certificates
 
 	mu      sync.Mutex
 	limit   int // of those that are held: most, or less for scarceTime after the system has run out of descriptors
@@ -41,7 +42,7 @@ func newConnections(l net.Listener, encrypt *tls.Config, limits Limits) *connect
 	}
 	c.changed.L = &c.mu
 	if encrypt != nil {
-		c.encrypt = encrypting(encrypt)
+		c.encrypt, c.chooses = encrypting(encrypt), encrypt.GetConfigForClient != nil
 	}
 	return c
 }
@@ -81,6 +82,9 @@ func (c *connections) Accept() (net.Conn, error) {
 // hold returns a connection to a client.
 func (c *connections) hold(accepted net.Conn) *connection {
 	s := &socket{stallConn: stallConn{accepted, c.stall}, encrypted: c.encrypt != nil}
+	if s.greeting = greetingBytes; s.encrypted && (c.encrypt.ClientAuth != tls.NoClientCert || c.chooses) {
+		s.greeting = certificateBytes
+	}
 	held := &connection{Conn: s, socket: s, of: c, since: time.Now()}
 	if s.encrypted {
 		held.tls = tls.Server(s, c.encrypt)
@@ -262,9 +266,8 @@ type connection struct {
 	of       *connections
 	// handled is set while a handler answers, whose answer may read like one of net/http.
 	handled atomic.Bool
-	silent  atomic.Bool // set when nothing more is read
+	silent  atomic.Bool // set when nothing more is read, and net/http has nothing to answer
 	header  header      // only Read uses it while a request is read
-	refusal string      // why the server itself refuses a request, in place of net/http's words; empty for these
 
 	// The lock of connections guards what follows.
 	since    time.Time   // when it was accepted, or when it last had an authenticated request
@@ -403,18 +406,28 @@ func (c *connection) forget() {
 
 // Write implements [net.Conn].
 func (c *connection) Write(p []byte) (int, error) {
-	if refusal, ok := asProblem(p, c.refusal); ok && !c.handled.Load() {
+	if c.silent.Load() && !c.handled.Load() {
+		return len(p), nil // the request has been refused
+	}
+	if refusal, ok := asProblem(p); ok && !c.handled.Load() {
 		_, err := c.Conn.Write(refusal)
 		return len(p), err // net/http closes the connection
 	}
 	return c.Conn.Write(p)
 }
 
-// Close implements [net.Conn].
+// Close implements [net.Conn]. TLS says goodbye only to clients with an authenticated request, since that may wait for
+// the client. The connection is held meanwhile, so that it can be dropped.
 func (c *connection) Close() error {
 	c.of.mu.Lock()
-	c.forget()
-	conn := c.Conn
+	conn := net.Conn(c.socket)
+	if c.running {
+		conn = c.Conn
+	}
 	c.of.mu.Unlock()
-	return conn.Close()
+	err := conn.Close()
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.forget()
+	return err
 }

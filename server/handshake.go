@@ -7,11 +7,13 @@ import (
 )
 
 // crypto/tls keeps what it has read of a message until the message is whole, and makes thirty times its length of the
-// first one. So a client sends at most helloBytes until it has greeted, and then handshakeBytes before it sends a part
-// of a request: in a handshake, or in messages of TLS during a request.
+// first one, and half as much of a second one that it asks for. So clients send at most so many bytes in a handshake,
+// and later before a part of a request arrives. crypto/tls reads up to two records ahead.
 const (
-	helloBytes     = 8 << 10  // clients send 2 KiB, and more with long session tickets
-	handshakeBytes = 64 << 10 // with the certificates of clients
+	helloBytes       = 8 << 10  // until the first message is whole; clients send 2 KiB, and more with long session tickets
+	greetingBytes    = 16 << 10 // of a handshake
+	certificateBytes = 32 << 10 // of a handshake with the certificates of clients
+	recordBytes      = 40 << 10
 )
 
 // errLongHandshake means that a client has sent too much that is no part of a request.
@@ -21,17 +23,25 @@ var errLongHandshake = errors.New("server: the messages of TLS are too long")
 type socket struct {
 	stallConn
 
-	encrypted bool
-	greeted   atomic.Bool  // the first message of the handshake has arrived
-	ahead     atomic.Int64 // bytes that were read since a part of a request was
+	encrypted   bool
+	greeting    int64        // the maximum of ahead in a handshake
+	greeted     atomic.Bool  // the first message of the handshake has arrived
+	established atomic.Bool  // the handshake has ended
+	ahead       atomic.Int64 // bytes that were read since a part of a request was, or since the beginning
 }
 
 // Read implements [net.Conn].
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.stallConn.Read(p)
 	if s.encrypted {
-		ahead := s.ahead.Add(int64(n))
-		if ahead > handshakeBytes || ahead > helloBytes && !s.greeted.Load() {
+		limit := int64(recordBytes)
+		switch {
+		case !s.greeted.Load():
+			limit = helloBytes
+		case !s.established.Load():
+			limit = s.greeting
+		}
+		if s.ahead.Add(int64(n)) > limit {
 			return 0, errors.Join(errLongHandshake, s.Close())
 		}
 	}

@@ -35,12 +35,12 @@ func (h *header) add(part []byte) {
 // isLong reports whether there are more lines than a request and its fields may have.
 func (h *header) isLong() bool { return h.lines > 1+maxFields }
 
-// errLongHeader has net/http refuse a request, see [connection.Write].
-var errLongHeader = errors.New("server: the header has too many fields")
-
-// readPlain reads what the client has sent for net/http, decrypted. It passes on no header of too many fields: it reads
-// on until the header ends, so that the client reads the answer.
+// readPlain reads what the client has sent for net/http, decrypted. It passes on no header of too many fields, and
+// refuses the request itself: it reads until the header ends, so that the client reads the answer.
 func (c *connection) readPlain(p []byte) (n int, err error) {
+	if err := c.establish(); err != nil {
+		return 0, err
+	}
 	n, err = c.Conn.Read(p)
 	if c.handled.Load() { // by a handler, for which the rest of the body is read
 		return n, err
@@ -51,22 +51,38 @@ func (c *connection) readPlain(p []byte) (n int, err error) {
 			return n, err
 		}
 		if err != nil || c.header.ended || read > c.of.header {
-			c.refusal = manyFields
-			return 0, errors.Join(errLongHeader, err)
+			return 0, c.refuse(http.StatusRequestHeaderFieldsTooLarge, manyFields)
 		}
 		n, err = c.Conn.Read(p)
 	}
 }
 
-// unencrypted notes that the client of an encrypted connection has sent something else, which is answered in plain
-// text.
-func (c *connection) unencrypted(err error) {
-	if other, ok := errors.AsType[tls.RecordHeaderError](err); !ok || other.Conn == nil {
-		return
+// establish performs the handshake of an encrypted connection, once. A client that has sent something else is answered
+// in plain text.
+func (c *connection) establish() error {
+	if c.tls == nil || c.socket.established.Load() {
+		return nil
 	}
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	c.Conn, c.refusal = c.socket, "this server speaks HTTPS; write https:// instead of http://"
+	err := c.tls.Handshake()
+	if other, ok := errors.AsType[tls.RecordHeaderError](err); ok && other.Conn != nil {
+		c.of.mu.Lock()
+		c.Conn = c.socket
+		c.of.mu.Unlock()
+		return c.refuse(http.StatusBadRequest, "this server speaks HTTPS; write https:// instead of http://")
+	}
+	if err == nil {
+		c.socket.delivered()
+		c.socket.established.Store(true)
+	}
+	return err
+}
+
+// refuse answers a request before net/http has read it. The connection then looks to net/http as if the client had
+// closed it.
+func (c *connection) refuse(status int, detail string) error {
+	_, _ = c.Conn.Write(unparsedProblem(status, detail)) // the client may have gone
+	c.readsNoMore()
+	return io.EOF
 }
 
 // The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
@@ -101,13 +117,10 @@ func (u *unasked) add(bytes, most, rate int, now time.Time) {
 // Read implements [net.Conn].
 func (c *connection) Read(p []byte) (int, error) {
 	if c.silent.Load() {
-		return 0, io.ErrUnexpectedEOF
+		return 0, io.EOF
 	}
 	c.waitForPace()
 	n, err := c.readPlain(p)
-	if err != nil {
-		c.unencrypted(err)
-	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	if n > 0 {

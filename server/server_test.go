@@ -574,7 +574,7 @@ func TestUnparsedRequests(t *testing.T) {
 		})
 	}
 	const text = "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain; charset=utf-8\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\nConnection: close\r\n\r\nx"
-	_, changed := asProblem([]byte(text), "")
+	_, changed := asProblem([]byte(text))
 	assert.False(t, changed, "a handler's own answer")
 }
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,9 +16,7 @@ const unparsedAnswer = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnectio
 
 // asProblem returns the answer of net/http to a request that it cannot parse as a problem document, like all other
 // refusals. It returns false for any other output.
-//
-// Why is given if the server itself has refused the request.
-func asProblem(output []byte, why string) (written []byte, changed bool) {
+func asProblem(output []byte) (written []byte, changed bool) {
 	const start = "HTTP/1.1 "
 	if !bytes.HasPrefix(output, []byte(start+"4")) && !bytes.HasPrefix(output, []byte(start+"5")) {
 		return nil, false
@@ -32,20 +29,18 @@ func asProblem(output []byte, why string) (written []byte, changed bool) {
 	if err != nil {
 		return nil, false
 	}
-	p := problem.Problem{Status: status, Detail: cmp.Or(why, string(detail))}
-	switch {
-	case why == manyFields:
-		p.Status = http.StatusRequestHeaderFieldsTooLarge
-	case status == http.StatusRequestHeaderFieldsTooLarge:
-		p.Detail = "the header is too long; send less"
+	if status == http.StatusRequestHeaderFieldsTooLarge {
+		detail = []byte("the header is too long; send less")
 	}
-	p.Title = http.StatusText(p.Status)
-	body, err := json.Marshal(p)
-	if err != nil { // no field can fail
-		return nil, false
-	}
+	return unparsedProblem(status, string(detail)), true
+}
+
+// unparsedProblem returns the whole answer to a request that no handler sees.
+func unparsedProblem(status int, detail string) []byte {
+	p := problem.Problem{Title: http.StatusText(status), Status: status, Detail: detail}
+	body, _ := json.Marshal(p) // no field can fail
 	return fmt.Appendf(nil,
 		"HTTP/1.1 %d %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\nX-Content-Type-Options: "+
 			"nosniff\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
-		p.Status, p.Title, problem.ContentType, len(body)+1, body), true
+		status, p.Title, problem.ContentType, len(body)+1, body)
 }
