@@ -302,19 +302,21 @@ func TestAttackLongHandshakes(t *testing.T) {
 		assert.Equal(t, ends, !errors.Is(err, os.ErrDeadlineExceeded), "%d bytes: %v", length, err)
 	}
 	for name, test := range map[string]struct {
-		encrypted, established, delivers bool
-		longer                           int
-		ends                             bool
+		encrypted, established, delivers, handled bool
+		longer                                    int
+		ends                                      bool
 	}{
-		"a second first message":    {true, false, false, 2 * greetingBytes, true},
-		"messages during a request": {true, true, false, 2 * recordBytes, true},
-		"control: a handshake":      {true, false, false, greetingBytes, false},
-		"control: a long request":   {true, true, true, 2 * recordBytes, false},
-		"control: without TLS":      {false, false, false, 2 * recordBytes, false},
+		"a second first message":    {true, false, false, false, 2 * greetingBytes, true},
+		"messages during a request": {true, true, false, true, 2 * recordBytes, true},
+		"small records in a header": {true, true, true, false, 4 * recordBytes, true},
+		"control: a handshake":      {true, false, false, false, greetingBytes, false},
+		"control: a long request":   {true, true, true, true, 4 * recordBytes, false},
+		"control: without TLS":      {false, false, false, false, 2 * recordBytes, false},
 	} {
 		client, server := net.Pipe()
 		defer client.Close()
-		s := &socket{stallConn: stallConn{server, time.Hour}, encrypted: test.encrypted, greeting: greetingBytes}
+		s := &socket{stallConn: stallConn{server, time.Hour}, encrypted: test.encrypted, hello: helloBytes, greeting: greetingBytes, header: overheadBytes}
+		s.handled(test.handled)
 		s.greeted.Store(true)
 		s.established.Store(test.established)
 		go func() { _, _ = client.Write(make([]byte, test.longer)) }() // until it ends
@@ -370,6 +372,28 @@ func TestAttackManyFields(t *testing.T) {
 			send(t, c, "POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"+header+"a:\r\n\r\n0\r\n\r\n")
 			assert.Contains(t, firstLine(t, c), strconv.Itoa(status), "%.100s", header)
 		}
+	}
+}
+
+// TestAttackNamesOfTrailers: a field Trailer names thousands of fields to come, of which net/http makes a map, and its
+// body does not arrive. The control is as long a field of another name.
+func TestAttackNamesOfTrailers(t *testing.T) {
+	const connections = 100
+	names := strings.Builder{}
+	for i := range 5000 {
+		fmt.Fprintf(&names, ",a%d", i)
+	}
+	r := start(t, Options{Tokens: tokens(t)})
+	for _, field := range []string{"Other", "Trailer"} {
+		before := liveHeap()
+		for range connections {
+			send(t, dial(t, r), "POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"+field+": a"+names.String()+"\r\n\r\n")
+		}
+		time.Sleep(restTime / 2)
+		held := (liveHeap() - before) / connections
+		t.Logf("%s: %d KB for each connection", field, held>>10)
+		assert.Less(t, held, int64(200<<10), field)
+		time.Sleep(2 * restTime)
 	}
 }
 

@@ -82,8 +82,9 @@ func (c *connections) Accept() (net.Conn, error) {
 // hold returns a connection to a client.
 func (c *connections) hold(accepted net.Conn) *connection {
 	s := &socket{stallConn: stallConn{accepted, c.stall}, encrypted: c.encrypt != nil}
-	if s.greeting = greetingBytes; s.encrypted && (c.encrypt.ClientAuth != tls.NoClientCert || c.chooses) {
-		s.greeting = certificateBytes
+	s.hello, s.greeting, s.header = helloBytes, greetingBytes, int64(c.header)+overheadBytes
+	if s.encrypted && (c.encrypt.ClientAuth != tls.NoClientCert || c.chooses) {
+		s.hello, s.greeting = helloWithCertificates, greetingWithCertificates
 	}
 	held := &connection{Conn: s, socket: s, of: c, since: time.Now()}
 	if s.encrypted {
@@ -234,6 +235,7 @@ func (c *connections) follow(of net.Conn, state http.ConnState) {
 		one.expireIn(c.refusal) // unless its request turns out to be authenticated
 	case http.StateIdle:
 		one.handled.Store(false)
+		one.socket.handled(false)
 		one.cost, one.header = 0, header{}
 		one.expireIn(0)
 		one.settle()
@@ -290,6 +292,7 @@ func (c *connection) handles() bool {
 		return true
 	}
 	c.handled.Store(true)
+	c.socket.handled(true)
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.early = c.cost == 0

@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/tls"
 	"errors"
+	"math"
 	"sync/atomic"
 )
 
@@ -10,10 +11,15 @@ import (
 // first one, and half as much of a second one that it asks for. So clients send at most so many bytes in a handshake,
 // and later before a part of a request arrives. crypto/tls reads up to two records ahead.
 const (
-	helloBytes       = 8 << 10  // until the first message is whole; clients send 2 KiB, and more with long session tickets
-	greetingBytes    = 16 << 10 // of a handshake
-	certificateBytes = 32 << 10 // of a handshake with the certificates of clients
-	recordBytes      = 40 << 10
+	helloBytes    = 8 << 10  // until the first message is whole; clients send 2 KiB, and more with long session tickets
+	greetingBytes = 16 << 10 // of a handshake
+	recordBytes   = 40 << 10
+	// The same of clients that may send certificates: their session tickets have these, too.
+	helloWithCertificates    = 16 << 10
+	greetingWithCertificates = 32 << 10
+	// overheadBytes is the part of what a client sends for a header, with the handshake, that is no part of the header:
+	// records of one byte take forty times their length, and thousands of them as long as a hundred requests.
+	overheadBytes = 64 << 10
 )
 
 // errLongHandshake means that a client has sent too much that is no part of a request.
@@ -24,10 +30,13 @@ type socket struct {
 	stallConn
 
 	encrypted   bool
+	hello       int64        // the maximum of ahead until the first message is whole
 	greeting    int64        // the maximum of ahead in a handshake
+	header      int64        // the maximum of request
 	greeted     atomic.Bool  // the first message of the handshake has arrived
 	established atomic.Bool  // the handshake has ended
 	ahead       atomic.Int64 // bytes that were read since a part of a request was, or since the beginning
+	request     atomic.Int64 // bytes that were read for a header; negative while a handler reads a body
 }
 
 // Read implements [net.Conn].
@@ -37,15 +46,24 @@ func (s *socket) Read(p []byte) (int, error) {
 		limit := int64(recordBytes)
 		switch {
 		case !s.greeted.Load():
-			limit = helloBytes
+			limit = s.hello
 		case !s.established.Load():
 			limit = s.greeting
 		}
-		if s.ahead.Add(int64(n)) > limit {
+		if s.ahead.Add(int64(n)) > limit || s.request.Add(int64(n)) > s.header {
 			return 0, errors.Join(errLongHandshake, s.Close())
 		}
 	}
 	return n, err
+}
+
+// handled notes whether a handler reads from now on, or net/http reads the next header.
+func (s *socket) handled(isHandled bool) {
+	if isHandled {
+		s.request.Store(math.MinInt64 / 2)
+	} else {
+		s.request.Store(0)
+	}
 }
 
 // delivered notes that a part of a request has arrived: crypto/tls then keeps no part of another message, since it
