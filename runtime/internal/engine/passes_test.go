@@ -40,7 +40,8 @@ var passesOutput = []string{
 	15: "203ca8be6bfbb03d83dcf14ea9676d64001d497c548b73c611e2927a0060a154",
 	16: "e12d92dbb0a36a21e8ad25143b7af8df209be9ed1efb5159be93141e096220d5",
 	17: "15f34da016c8a67e2660f54d006e734de7f5be89ab8733a41890cf518dade9a9",
-	18: "4a14734a62eda29d619cfdeadc0fa9c661bdb14c5e5cba53f17f3cff48c1ca03",
+	18: "603ced89d6f8caadf67946ada2fb0ccab1e47c0fdbfacf0f5dc3aa299818568a",
+	19: "4a14734a62eda29d619cfdeadc0fa9c661bdb14c5e5cba53f17f3cff48c1ca03",
 }
 
 // TestPassesVersion: a version of the passes does not use modules that another one rewrote.

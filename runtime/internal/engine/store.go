@@ -291,7 +291,7 @@ func (e *Engine) closeStore(ctx context.Context) error {
 // PassesVersion is the version of [rewriteWithin]: of its output and of which modules it refuses. Modules
 // rewritten by another version are not used. A test pins the output and fails if it changes without
 // a new version.
-const PassesVersion = 18
+const PassesVersion = 19
 
 // entryVersion is the version of the format of an entry's files.
 const entryVersion = 2
