@@ -94,11 +94,12 @@ func (c *connections) hold(accepted net.Conn) *connection {
 	return held
 }
 
-// keepAlive, with endUnacknowledged, finds a client that has vanished, such as a phone without a network, in a minute:
-// until then, its stream cannot be opened again, and counts. Shorter interruptions end nothing.
+// keepAlive, with endUnacknowledged, finds a client that has vanished, such as a phone without a network, in two
+// minutes: until then, its stream cannot be opened again, and counts. Shorter interruptions end nothing.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3}
 
-const vanished = time.Minute
+// vanished is longer, since the system counts it while a slow client leaves no room in its window.
+const vanished = 2 * time.Minute
 
 // isScarce reports whether an error says that the system has no more descriptors.
 func isScarce(err error) bool {

@@ -34,7 +34,7 @@ type Limits struct {
 	// Body is the time to send the body; 60 s. A handler that answers before it has read the body waits for 1 s of it.
 	Body time.Duration
 	// Stall is the time in which a client takes the next 16 KiB of an answer; 30 s. Since the system may wait until it has
-	// taken a third of the bytes that the system holds, clients that are slower than 4 KiB a second may not get it whole.
+	// taken a third of the bytes that the system holds, clients that are slower than 16 KiB a second may not get it whole.
 	Stall time.Duration
 	// Idle is the time between the requests of a connection; 2 min.
 	Idle time.Duration
