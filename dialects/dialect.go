@@ -165,7 +165,7 @@ type Error struct {
 	Op      string // "response", "stream", "definitions", "results", "calls", "answers", "request", "events", "choice"
 	Dialect string // as in [Dialect.Name]; empty for errors that concern no single dialect
 	Path    string // of the fault: "choices[0].message.tool_calls[2].function.arguments"; empty for the whole
-	// Message says in one sentence what the fault is and what is expected instead.
+	// Message names the fault and the expected form, in one sentence.
 	Message string
 	// Reported is set if the document is a provider's report of an error. Message quotes the report.
 	Reported bool

@@ -26,7 +26,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// unguarded is the harm if a call resumed another tenant's start without the guard. It is how a test shows that the
+// unguarded is the harm if a call resumed another tenant's start without the guard. With it, a test shows that the
 // guard is needed.
 type unguarded string
 

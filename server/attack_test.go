@@ -3,11 +3,16 @@ package server
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -220,7 +225,7 @@ func TestAttackManyHeaders(t *testing.T) {
 // TestHeadersAreCountedAsNetHTTPReadsThem: random headers end where net/http ends them, in no fewer lines than net/http
 // has fields.
 func TestHeadersAreCountedAsNetHTTPReadsThem(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
+	random := mathrand.New(mathrand.NewPCG(1, 2))
 	parts := []string{"a: b", "a", ":", " ", "\t", "\r", "\n", "\r\n", "\r\n", "\n", "\r\n\r\n", "\x00", "Host: x\r\n", "GET / HTTP/1.1"}
 	whole := 0
 	for range 200_000 {
@@ -306,17 +311,20 @@ func TestAttackLongHandshakes(t *testing.T) {
 		longer                                    int
 		ends                                      bool
 	}{
-		"a second first message":    {true, false, false, false, 2 * greetingBytes, true},
+		"a second first message":    {true, false, false, false, 2 * handshakeBytes, true},
 		"messages during a request": {true, true, false, true, 2 * recordBytes, true},
 		"small records in a header": {true, true, true, false, 4 * recordBytes, true},
-		"control: a handshake":      {true, false, false, false, greetingBytes, false},
+		"control: a handshake":      {true, false, false, false, handshakeBytes, false},
 		"control: a long request":   {true, true, true, true, 4 * recordBytes, false},
 		"control: without TLS":      {false, false, false, false, 2 * recordBytes, false},
 	} {
 		client, server := net.Pipe()
 		defer client.Close()
-		s := &socket{stallConn: stallConn{server, time.Hour}, encrypted: test.encrypted, hello: helloBytes, greeting: greetingBytes, header: overheadBytes}
-		s.handled(test.handled)
+		s := &socket{stallConn: stallConn{server, time.Hour}}
+		if test.encrypted {
+			s.limits = &limits{helloBytes, handshakeBytes, overheadBytes}
+		}
+		s.handled.Store(test.handled)
 		s.greeted.Store(true)
 		s.established.Store(test.established)
 		go func() { _, _ = client.Write(make([]byte, test.longer)) }() // until it ends
@@ -328,6 +336,40 @@ func TestAttackLongHandshakes(t *testing.T) {
 			}
 		}
 		assert.Equal(t, test.ends, err != nil, "%s: %v", name, err)
+	}
+}
+
+// TestHellosWithCertificates: a client resumes its session with a ticket that repeats its long certificate.
+func TestHellosWithCertificates(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	names := make([]string, 500)
+	for i := range names {
+		names[i] = fmt.Sprintf("host-%03d.example", i)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: names, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	parsed, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	config := certificate(t)
+	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+	config.ClientCAs.AddCert(parsed)
+	r := start(t, Options{TLS: config})
+	client := &tls.Config{InsecureSkipVerify: true, ServerName: "localhost", ClientSessionCache: tls.NewLRUClientSessionCache(1),
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	for n := range 3 {
+		c, err := tls.Dial("tcp", r.address, client)
+		require.NoError(t, err)
+		send(t, c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		answer, err := io.ReadAll(c)
+		require.NoError(t, err)
+		assert.Contains(t, string(answer), "200 OK")
+		assert.Equal(t, n > 0, c.ConnectionState().DidResume, n)
+		require.NoError(t, c.Close())
 	}
 }
 

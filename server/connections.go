@@ -22,7 +22,7 @@ type connections struct {
 	stall   time.Duration // [Limits.Stall]
 	header  int           // [Limits.HeaderBytes]
 	encrypt *tls.Config   // nil for connections without TLS
-	chooses bool          // the program chooses a configuration for each client, which may ask for certificates
+	limits  *limits       // nil without TLS
 
 	mu      sync.Mutex
 	limit   int // of those that are held: most, or less for scarceTime after the system has run out of descriptors
@@ -42,7 +42,8 @@ func newConnections(l net.Listener, encrypt *tls.Config, limits Limits) *connect
 	}
 	c.changed.L = &c.mu
 	if encrypt != nil {
-		c.encrypt, c.chooses = encrypting(encrypt), encrypt.GetConfigForClient != nil
+		bounds := limitsOf(encrypt, limits.HeaderBytes)
+		c.encrypt, c.limits = encrypting(encrypt), &bounds
 	}
 	return c
 }
@@ -81,13 +82,9 @@ func (c *connections) Accept() (net.Conn, error) {
 
 // hold returns a connection to a client.
 func (c *connections) hold(accepted net.Conn) *connection {
-	s := &socket{stallConn: stallConn{accepted, c.stall}, encrypted: c.encrypt != nil}
-	s.hello, s.greeting, s.header = helloBytes, greetingBytes, int64(c.header)+overheadBytes
-	if s.encrypted && (c.encrypt.ClientAuth != tls.NoClientCert || c.chooses) {
-		s.hello, s.greeting = helloWithCertificates, greetingWithCertificates
-	}
+	s := &socket{stallConn: stallConn{accepted, c.stall}, limits: c.limits}
 	held := &connection{Conn: s, socket: s, of: c, since: time.Now()}
-	if s.encrypted {
+	if c.encrypt != nil {
 		held.tls = tls.Server(s, c.encrypt)
 		held.Conn = held.tls
 	}
@@ -235,8 +232,7 @@ func (c *connections) follow(of net.Conn, state http.ConnState) {
 	case http.StateActive:
 		one.expireIn(c.refusal) // unless its request turns out to be authenticated
 	case http.StateIdle:
-		one.handled.Store(false)
-		one.socket.handled(false)
+		one.socket.idle()
 		one.cost, one.header = 0, header{}
 		one.expireIn(0)
 		one.settle()
@@ -267,10 +263,8 @@ type connection struct {
 	socket   *socket
 	tls      *tls.Conn // nil for a connection without TLS
 	of       *connections
-	// handled is set while a handler answers, whose answer may read like one of net/http.
-	handled atomic.Bool
-	silent  atomic.Bool // set when nothing more is read, and net/http has nothing to answer
-	header  header      // only Read uses it while a request is read
+	silent   atomic.Bool // nothing more is read, and net/http's own refusals are not written
+	header   header      // only Read uses it while a request is read
 
 	// The lock of connections guards what follows.
 	since    time.Time   // when it was accepted, or when it last had an authenticated request
@@ -292,8 +286,7 @@ func (c *connection) handles() bool {
 	if c == nil {
 		return true
 	}
-	c.handled.Store(true)
-	c.socket.handled(true)
+	c.socket.handled.Store(true)
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.early = c.cost == 0
@@ -410,18 +403,22 @@ func (c *connection) forget() {
 
 // Write implements [net.Conn].
 func (c *connection) Write(p []byte) (int, error) {
-	if c.silent.Load() && !c.handled.Load() {
+	if c.socket.handled.Load() { // a handler's answer may read like one of net/http
+		return c.Conn.Write(p)
+	}
+	if c.silent.Load() {
 		return len(p), nil // the request has been refused
 	}
-	if refusal, ok := asProblem(p); ok && !c.handled.Load() {
-		_, err := c.Conn.Write(refusal)
-		return len(p), err // net/http closes the connection
+	refusal, ok := asProblem(p)
+	if !ok {
+		return c.Conn.Write(p)
 	}
-	return c.Conn.Write(p)
+	_, err := c.Conn.Write(refusal)
+	return len(p), err // net/http closes the connection
 }
 
-// Close implements [net.Conn]. TLS says goodbye only to clients with an authenticated request, since that may wait for
-// the client. The connection is held meanwhile, so that it can be dropped.
+// Close implements [net.Conn]. Only clients with an authenticated request get TLS's notice of the end, since writing it
+// may wait for the client. The connection is held meanwhile, so that it can be dropped.
 func (c *connection) Close() error {
 	c.of.mu.Lock()
 	conn := net.Conn(c.socket)

@@ -57,7 +57,7 @@ func (s *Server) routes() (http.Handler, error) {
 		}
 		fields := fieldsOf(r)
 		if fields > maxFields {
-			r.Trailer = nil // which takes long lines apart, and is kept until the request has been answered
+			r.Trailer = nil // a map of thousands of names would be kept until the request has been answered
 		}
 		body := newBody(w, r, s.options.Limits)
 		answer := &answerWriter{ResponseWriter: w, connection: connectionFor(r), body: body}

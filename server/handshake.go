@@ -3,67 +3,83 @@ package server
 import (
 	"crypto/tls"
 	"errors"
-	"math"
 	"sync/atomic"
 )
 
-// crypto/tls keeps what it has read of a message until the message is whole, and makes thirty times its length of the
-// first one, and half as much of a second one that it asks for. So clients send at most so many bytes in a handshake,
-// and later before a part of a request arrives. crypto/tls reads up to two records ahead.
+// crypto/tls keeps each message of a handshake until it is whole, and then holds up to thirty times its length: clients
+// choose these lengths before they have a token. So there are bounds on the bytes that a client sends.
 const (
-	helloBytes    = 8 << 10  // until the first message is whole; clients send 2 KiB, and more with long session tickets
-	greetingBytes = 16 << 10 // of a handshake
-	recordBytes   = 40 << 10
-	// The same of clients that may send certificates: their session tickets have these, too.
-	helloWithCertificates    = 16 << 10
-	greetingWithCertificates = 32 << 10
-	// overheadBytes is the part of what a client sends for a header, with the handshake, that is no part of the header:
-	// records of one byte take forty times their length, and thousands of them as long as a hundred requests.
+	helloBytes     = 8 << 10  // until its first message is whole; clients send 2 KiB, and more with long session tickets
+	handshakeBytes = 16 << 10 // until the end of the handshake; a client may be asked for a second first message
+	// The same if clients may send certificates, which their session tickets repeat.
+	helloWithCertificates     = 16 << 10
+	handshakeWithCertificates = 32 << 10
+
+	// recordBytes is the bound between two parts of a request. crypto/tls reads up to two records ahead.
+	recordBytes = 40 << 10
+	// overheadBytes is added to the length of a header: it may come in several records, but not in thousands of records
+	// of one byte, since decrypting these takes as long as a hundred requests.
 	overheadBytes = 64 << 10
 )
 
-// errLongHandshake means that a client has sent too much that is no part of a request.
-var errLongHandshake = errors.New("server: the messages of TLS are too long")
+// errTooMuchTLS means that a client has sent too many bytes that are no part of a request.
+var errTooMuchTLS = errors.New("server: the messages of TLS are too long")
 
-// socket is the connection to a client, over which others are encrypted.
+// limits are how many bytes a client sends at most over an encrypted connection.
+type limits struct {
+	hello     int64 // until its first message is whole
+	handshake int64 // until the end of the handshake
+	header    int64 // for a request until its handler is called
+}
+
+// limitsOf returns the limits of connections with a configuration, and with headers of some length.
+func limitsOf(config *tls.Config, headerBytes int) limits {
+	l := limits{helloBytes, handshakeBytes, int64(headerBytes) + overheadBytes}
+	if config.ClientAuth != tls.NoClientCert || config.GetConfigForClient != nil {
+		l.hello, l.handshake = helloWithCertificates, handshakeWithCertificates
+	}
+	return l
+}
+
+// socket is the network connection of a client, with or without TLS over it.
 type socket struct {
 	stallConn
+	limits *limits // nil without TLS
 
-	encrypted   bool
-	hello       int64        // the maximum of ahead until the first message is whole
-	greeting    int64        // the maximum of ahead in a handshake
-	header      int64        // the maximum of request
 	greeted     atomic.Bool  // the first message of the handshake has arrived
 	established atomic.Bool  // the handshake has ended
+	handled     atomic.Bool  // a handler answers a request
 	ahead       atomic.Int64 // bytes that were read since a part of a request was, or since the beginning
-	request     atomic.Int64 // bytes that were read for a header; negative while a handler reads a body
+	request     atomic.Int64 // bytes that were read for a request whose handler has not been called
 }
 
 // Read implements [net.Conn].
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.stallConn.Read(p)
-	if s.encrypted {
-		limit := int64(recordBytes)
-		switch {
-		case !s.greeted.Load():
-			limit = s.hello
-		case !s.established.Load():
-			limit = s.greeting
-		}
-		if s.ahead.Add(int64(n)) > limit || s.request.Add(int64(n)) > s.header {
-			return 0, errors.Join(errLongHandshake, s.Close())
-		}
+	if s.limits == nil {
+		return n, err
+	}
+	limit := int64(recordBytes)
+	switch {
+	case !s.greeted.Load():
+		limit = s.limits.hello
+	case !s.established.Load():
+		limit = s.limits.handshake
+	}
+	isLong := s.ahead.Add(int64(n)) > limit
+	if !s.handled.Load() {
+		isLong = s.request.Add(int64(n)) > s.limits.header || isLong
+	}
+	if isLong {
+		return 0, errors.Join(errTooMuchTLS, s.Close())
 	}
 	return n, err
 }
 
-// handled notes whether a handler reads from now on, or net/http reads the next header.
-func (s *socket) handled(isHandled bool) {
-	if isHandled {
-		s.request.Store(math.MinInt64 / 2)
-	} else {
-		s.request.Store(0)
-	}
+// idle notes that the next request begins.
+func (s *socket) idle() {
+	s.handled.Store(false)
+	s.request.Store(0)
 }
 
 // delivered notes that a part of a request has arrived: crypto/tls then keeps no part of another message, since it

@@ -23,8 +23,8 @@ type inFlight struct {
 
 func newInFlight(most int) *inFlight { return &inFlight{most: most, count: map[string]int{}} }
 
-// A request that is one too many waits for an answer, so many times, since a client has the whole of an answer a little
-// before its request stops counting.
+// A request over the limit waits up to enterTries times for another to end: a client can have its whole answer, and
+// send its next request, a little before its last request stops counting.
 const (
 	enterTries = 10
 	enterWait  = 10 * time.Millisecond
@@ -33,9 +33,9 @@ const (
 // enter counts a request, unless there are too many. left must be called when it has been answered.
 func (u *inFlight) enter(ctx context.Context, c auth.Caller) (left func(), ok bool) {
 	of := memory.Sharer(c)
-	for range enterTries {
-		if left, ok = u.tryEnter(of); ok {
-			return left, true
+	for tries := 1; ; tries++ {
+		if left, ok = u.tryEnter(of); ok || tries == enterTries {
+			return left, ok
 		}
 		select {
 		case <-time.After(enterWait):
@@ -43,7 +43,6 @@ func (u *inFlight) enter(ctx context.Context, c auth.Caller) (left func(), ok bo
 			return nil, false
 		}
 	}
-	return nil, false
 }
 
 func (u *inFlight) tryEnter(of string) (left func(), ok bool) {

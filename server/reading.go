@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// header counts the lines of a request's header while it is read: net/http needs up to thirty times the length of a
-// header of many short fields, for as long as the header is not whole.
+// header counts the lines of a request's header while it is read. For many short fields, net/http takes up to thirty
+// times their length, before any handler can refuse them.
 type header struct {
 	lines    int
 	hasBegun bool // the current line is not blank
@@ -27,7 +27,7 @@ func (h *header) add(part []byte) {
 		case h.hasBegun:
 			h.lines, h.hasBegun = h.lines+1, false
 		default:
-			h.ended = h.lines > 0 // net/http skips blank lines before the first, behind a POST
+			h.ended = h.lines > 0 // after a POST, net/http skips blank lines before the first line
 		}
 	}
 }
@@ -42,7 +42,7 @@ func (c *connection) readPlain(p []byte) (n int, err error) {
 		return 0, err
 	}
 	n, err = c.Conn.Read(p)
-	if c.handled.Load() { // by a handler, for which the rest of the body is read
+	if c.socket.handled.Load() { // these are bytes of a body
 		return n, err
 	}
 	for read := n; ; read += n {
@@ -158,8 +158,8 @@ func (c *connection) endsAfter(status int, hasBody bool) bool {
 	return c.early || hasBody && c.isSlow()
 }
 
-// readsNoMore has nothing more be read from the connection, which ends after the answer: net/http would read on in the
-// body of a request, and chunks of one byte take as long as a hundred times their length in one piece.
+// readsNoMore stops reading from a connection that ends after the answer. Otherwise net/http reads the rest of a body,
+// which takes a hundred times as long in chunks of one byte as in one piece.
 func (c *connection) readsNoMore() { c.silent.Store(true) }
 
 // waitForPace waits before more is read from a connection that is read slowly, until it has an authenticated request or

@@ -68,7 +68,7 @@ func newTokenCreate(o options) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&name, "name", "", "say what the token is for, in one line `TEXT`")
-	flags.StringVar(&user, "user", "", "the user `NAME` for whom calls with this token are made")
+	flags.StringVar(&user, "user", "", "make calls with this token for the user `NAME`")
 	flags.StringArrayVar(&scopes, "scope", nil,
 		"let the program do `SCOPE`: read, call, approve or admin; repeatable (default read and call)")
 	flags.Func("expires",

@@ -321,7 +321,7 @@ func (r *run) settleReport() {
 	case lacksCalls && r.stopped:
 		r.end(cancelled)
 	case lacksCalls:
-		r.problem = "calls were cancelled, since the session of the run was ended"
+		r.problem = "calls were cancelled before the batch had ended, as when its session is ended"
 		r.end(failed)
 	default:
 		r.end(completed)
