@@ -249,7 +249,12 @@ fuzz: ## fuzz every target for FUZZTIME each
 	done
 
 # What CI runs beside the tests of Go: the longest first, since several run at a time.
-SUITES = interpreters sql openapi-clients mcp clients shells languages openai http
+SUITES = interpreters sql postgres openapi-clients mcp clients shells languages openai http
+
+.PHONY: postgres
+postgres: ## run the tests of the ledger with a PostgreSQL of their own, too; needs Debian's package postgresql
+	$(GO) vet -tags postgres ./internal/ledger/...
+	$(GO) test -count=1 -tags postgres $(TESTFLAGS) ./internal/ledger/...
 
 .PHONY: suites
 suites: LANGUAGES = python c assemblyscript

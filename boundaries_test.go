@@ -49,6 +49,7 @@ var layers = map[string][]string{
 	"internal/modules":      {"tool"},
 	"internal/holding":      {},
 	"internal/records":      {"tool", "internal/folder"},
+	"internal/ledger":       {"tool", "internal/folder"},
 	"internal/batches":      {"executor", "internal/folder"},
 	"internal/names":        {"registry", "manifests", "tool"},
 	"internal/unapplied":    {"runtime", "hostfuncs", "manifests"},
@@ -86,6 +87,8 @@ var owners = map[string][]string{
 	"github.com/extism/go-pdk":                 {"internal/benchmark/guests/go/plugin", "internal/plugins/go"},
 	"github.com/santhosh-tekuri/jsonschema/v5": {"internal/schema"},
 	"go.yaml.in/yaml/v3":                       {"manifests", "wasm-tools/skills/internal/skill"},
+	"modernc.org/sqlite":                       {"internal/ledger/internal/database"},
+	"github.com/jackc/pgx/v5":                  {"internal/ledger/internal/database"},
 	"github.com/spf13/cobra":                   {"cmd"},
 	"github.com/spf13/pflag":                   {"cmd"}, // the type of cobra's flags
 	"github.com/google/uuid":                   {"executor", "server"},

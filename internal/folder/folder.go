@@ -136,6 +136,15 @@ func Write(root *os.Root, name string, content []byte) error {
 	return err
 }
 
+// Create is [Write] for a file that must not exist yet: the error wraps [fs.ErrExist] if it does.
+func Create(root *os.Root, name string, content []byte) error {
+	draft := "." + name + "." + rand.Text()
+	if err := Write(root, draft, content); err != nil {
+		return err
+	}
+	return errors.Join(root.Link(draft, name), root.Remove(draft))
+}
+
 // Overwrite is [Write] for a full disk: it writes over the content of a file, which must exist, and not into another
 // file. Other processes may read a part of the content meanwhile, and for ever if Overwrite fails.
 func Overwrite(root *os.Root, name string, content []byte) error {

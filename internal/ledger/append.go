@@ -1,0 +1,188 @@
+package ledger
+
+import (
+	"context"
+	"crypto/rand"
+
+	"github.com/caisson-run/caisson/internal/ledger/internal/database"
+)
+
+// Bounds of a group of entries that are committed together.
+const (
+	maxGroup      = 256
+	maxGroupBytes = 8 << 20
+)
+
+// waiting is an entry whose caller waits for it to be committed.
+type waiting struct {
+	entry   *Entry
+	id      []byte
+	content []byte
+	done    chan error
+}
+
+// Append keeps an entry, and returns when it is durable. Entries that are appended at the same time are committed
+// together. If ctx ends first, Append returns its error, and the entry may be kept nevertheless.
+func (l *Ledger) Append(ctx context.Context, entry Entry) error {
+	id, err := callID(entry.Record.CallID)
+	if err != nil {
+		return l.failure("append", err)
+	}
+	content, err := entry.encode()
+	if err != nil {
+		return l.failure("append", err)
+	}
+	w := &waiting{&entry, id, content, make(chan error, 1)}
+	if err := l.enqueue(ctx, w); err != nil {
+		return l.failure("append", err)
+	}
+	select {
+	case err := <-w.done:
+		return l.failure("append", err)
+	case <-ctx.Done():
+		return l.failure("append", ctx.Err())
+	}
+}
+
+func (l *Ledger) enqueue(ctx context.Context, w *waiting) error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return ErrClosed
+	}
+	l.added.Add(1)
+	l.mu.Unlock()
+	defer l.added.Done()
+	select {
+	case l.queue <- w:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// write commits what is in the queue, group by group, until the queue is closed.
+func (l *Ledger) write(ctx context.Context) {
+	defer close(l.ended)
+	for first := range l.queue {
+		group, bytes := []*waiting{first}, len(first.content)
+		for more := true; more && len(group) < maxGroup && bytes < maxGroupBytes; {
+			select {
+			case next, open := <-l.queue:
+				if more = open; open {
+					group, bytes = append(group, next), bytes+len(next.content)
+				}
+			default:
+				more = false
+			}
+		}
+		l.commit(ctx, group)
+		l.retention.added(ctx, len(group), bytes)
+	}
+}
+
+// commit commits a group. If that fails, each entry is committed alone, so that one which cannot be kept keeps out no
+// other.
+func (l *Ledger) commit(ctx context.Context, group []*waiting) {
+	err := l.database.Update(ctx, func(tx *database.Tx) error { return l.add(ctx, tx, group) })
+	if err != nil {
+		l.names = names{} // their ids may have been rolled back
+	}
+	for _, w := range group {
+		if err != nil && len(group) > 1 {
+			l.commit(ctx, []*waiting{w})
+			continue
+		}
+		w.done <- err
+	}
+}
+
+// add adds a group to the chain.
+func (l *Ledger) add(ctx context.Context, tx *database.Tx, group []*waiting) error {
+	if err := l.names.begin(ctx, l.database, tx); err != nil {
+		return err
+	}
+	last, err := l.lockChain(ctx, tx)
+	if err != nil {
+		return err
+	}
+	sums := map[int64]*sum{}
+	for _, w := range group {
+		if last, err = l.addOne(ctx, tx, last, w, sums); err != nil {
+			return err
+		}
+	}
+	for tenant, s := range sums {
+		if _, err := tx.Exec(ctx, "update tenants set calls = calls + ?, bytes = bytes + ? where id = ?", s.calls, s.bytes,
+			tenant); err != nil {
+			return err
+		}
+	}
+	return l.moveChain(ctx, tx, last)
+}
+
+// sum is what the calls of a tenant take.
+type sum struct{ calls, bytes int64 }
+
+// addOne adds one entry after the last link, and returns its own link.
+func (l *Ledger) addOne(
+	ctx context.Context, tx *database.Tx, last link, w *waiting, sums map[int64]*sum,
+) (link, error) {
+	e := w.entry
+	salt := make([]byte, saltBytes)
+	_, _ = rand.Read(salt) // it never fails
+	own := last.next(w.id, e.Time, digestOf(salt, w.content))
+	values := []any{own.chain, own.seq, own.id, own.at, own.digest, own.hash, nil}
+	if e.Record.Parent != "" {
+		parent, err := callID(e.Record.Parent)
+		if err != nil {
+			return link{}, err
+		}
+		values[len(values)-1] = parent
+	}
+	for _, named := range []name{
+		{tenantName, e.Tenant}, {toolName, e.Record.Function.Name}, {personName, e.User}, {sessionName, e.Session},
+		{outcomeName, outcome(e.Record)},
+	} {
+		id, err := l.names.id(ctx, tx, named.kind, named.text)
+		if err != nil {
+			return link{}, err
+		}
+		values = append(values, id)
+	}
+	tenant := values[7].(int64)
+	if sums[tenant] == nil {
+		sums[tenant] = &sum{}
+	}
+	sums[tenant].calls++
+	sums[tenant].bytes += int64(len(w.content))
+	denied := 0
+	if len(e.Record.Denials) > 0 {
+		denied = 1
+	}
+	values = append(values, denied, salt, string(w.content))
+	return own, l.insert(ctx, tx, values, wordsOf(e, l.options.NoWords))
+}
+
+const insertCall = `insert into calls (chain, seq, call_id, at, digest, hash, parent, tenant, tool, person, session,
+	outcome, denied, salt, content) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id`
+
+const insertCallWithWords = `insert into calls (chain, seq, call_id, at, digest, hash, parent, tenant, tool, person,
+	session, outcome, denied, salt, content, words)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, array_to_tsvector(string_to_array(?, ' '))) returning id`
+
+// insert inserts a row of calls, with its words.
+func (l *Ledger) insert(ctx context.Context, tx *database.Tx, values []any, words string) error {
+	text := insertCall
+	if words != "" {
+		if text = l.database.Only(insertCall, insertCallWithWords); text == insertCallWithWords {
+			values, words = append(values, words), ""
+		}
+	}
+	var id int64
+	if err := tx.Row(ctx, text, values, &id); err != nil || words == "" {
+		return err
+	}
+	_, err := tx.Exec(ctx, "insert into words (rowid, text) values (?, ?)", id, words)
+	return err
+}

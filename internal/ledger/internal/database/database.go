@@ -1,0 +1,286 @@
+// Package database opens the databases that can hold a ledger, SQLite and PostgreSQL, and hides in what they differ.
+//
+// Statements are written once, with ? for their arguments. Both databases run them as they are but for [DB.Only].
+package database
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// The errors of this package, for errors.Is. Other errors are those of the database.
+var (
+	// ErrNewer means that a later version of Caisson has changed the tables.
+	ErrNewer = errors.New("the ledger was written by a later version of Caisson; run that version")
+	// ErrLocation means that a location is neither a folder nor the URL of a PostgreSQL database.
+	ErrLocation = errors.New("not the URL of a PostgreSQL database")
+)
+
+// kind is one of the databases. Its text is the name of the folder that holds its migrations.
+type kind string
+
+const (
+	sqliteKind   kind = "sqlite"
+	postgresKind kind = "postgres"
+)
+
+// DB is an open database. It is safe for concurrent use.
+type DB struct {
+	kind      kind
+	pool      *sql.DB // of SQLite, the connections that only read
+	close     func() error
+	reserving *sql.Conn // of PostgreSQL, what holds the reserved numbers
+
+	// SQLite has one connection that writes, since a second would only wait for it. Its statements stay prepared;
+	// pgx does the same for those of PostgreSQL.
+	mu       sync.Mutex // held while it is used
+	writer   *sql.Conn  // nil with PostgreSQL
+	prepared map[string]*sql.Stmt
+}
+
+// Open opens the database at a location, creates its tables if there are none, and brings those of an earlier version
+// up to date. A location that starts with postgres:// or postgresql:// is the URL of a database; any other is the path
+// of a folder, which is created if necessary and must be private to this user.
+func Open(ctx context.Context, location string) (*DB, error) {
+	open := openSQLite
+	if IsURL(location) {
+		open = openPostgres
+	}
+	db, err := open(ctx, location)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.migrate(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// IsURL reports whether a location is that of a PostgreSQL database, or of a database that is not supported.
+func IsURL(location string) bool { return strings.Contains(location, "://") }
+
+// Close closes the database.
+func (d *DB) Close() error { return d.close() }
+
+// Reserve reports whether no other process has reserved a number, and reserves it until the database is closed. A process
+// that loses its connection loses its number. With SQLite, all processes may have the same.
+func (d *DB) Reserve(ctx context.Context, number int64) (free bool, err error) {
+	if d.kind == sqliteKind {
+		return true, nil
+	}
+	if d.reserving == nil {
+		if d.reserving, err = d.pool.Conn(ctx); err != nil {
+			return false, err
+		}
+	}
+	err = d.reserving.QueryRowContext(ctx, "select pg_try_advisory_lock($1, $2)", advisory, number).Scan(&free)
+	return free, err
+}
+
+// advisory is the first of two numbers that name our locks in PostgreSQL, which other programs do not use.
+const advisory = 0x63616973
+
+// Only returns the text for this database.
+func (d *DB) Only(sqlite, postgres string) string {
+	if d.kind == postgresKind {
+		return postgres
+	}
+	return sqlite
+}
+
+// Update runs work in a transaction, and commits it unless work fails. What is committed is durable, even if the machine
+// loses its power. Of SQLite's transactions one runs at a time; those of PostgreSQL must lock the rows that they depend
+// on.
+func (d *DB) Update(ctx context.Context, work func(tx *Tx) error) error {
+	if d.writer == nil {
+		return d.onPool(ctx, "begin", work)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return transact(ctx, &Tx{d, d.writer, d.prepared}, "begin immediate", work)
+}
+
+// View runs work in a transaction that reads one state of the database.
+func (d *DB) View(ctx context.Context, work func(tx *Tx) error) error {
+	return d.onPool(ctx, d.Only("begin", "begin isolation level repeatable read read only"), work)
+}
+
+func (d *DB) onPool(ctx context.Context, begin string, work func(tx *Tx) error) error {
+	conn, err := d.pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // it goes back to the pool
+	return transact(ctx, &Tx{db: d, conn: conn}, begin, work)
+}
+
+// transact runs work in a transaction. A connection whose transaction cannot be ended is not used again.
+func transact(ctx context.Context, tx *Tx, begin string, work func(tx *Tx) error) error {
+	if _, err := tx.conn.ExecContext(ctx, begin); err != nil {
+		return err
+	}
+	err := work(tx)
+	if err == nil {
+		_, err = tx.conn.ExecContext(ctx, "commit")
+	}
+	if err == nil {
+		return nil
+	}
+	if _, undone := tx.conn.ExecContext(context.WithoutCancel(ctx), "rollback"); undone != nil {
+		// A commit that failed may have ended the transaction, and SQLite says so. In any other case the connection is
+		// broken.
+		_ = tx.conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	return err
+}
+
+// Tx is a transaction. It is not safe for concurrent use.
+type Tx struct {
+	db       *DB
+	conn     *sql.Conn
+	prepared map[string]*sql.Stmt // nil to prepare none
+}
+
+// Exec runs a statement, and returns how many rows it has changed.
+func (t *Tx) Exec(ctx context.Context, text string, arguments ...any) (changed int64, err error) {
+	result, err := t.exec(ctx, text, arguments)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+func (t *Tx) exec(ctx context.Context, text string, arguments []any) (sql.Result, error) {
+	statement, err := t.statement(ctx, text)
+	if statement != nil {
+		return statement.ExecContext(ctx, arguments...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.conn.ExecContext(ctx, t.db.numbered(text), arguments...)
+}
+
+// Row reads the first row of a query. The error wraps [sql.ErrNoRows] if there is none.
+func (t *Tx) Row(ctx context.Context, text string, arguments []any, into ...any) error {
+	statement, err := t.statement(ctx, text)
+	if statement != nil {
+		return statement.QueryRowContext(ctx, arguments...).Scan(into...)
+	}
+	if err != nil {
+		return err
+	}
+	return t.conn.QueryRowContext(ctx, t.db.numbered(text), arguments...).Scan(into...)
+}
+
+// Rows calls each for every row of a query until it fails. each gets the function that reads the row.
+func (t *Tx) Rows(
+	ctx context.Context, text string, arguments []any, each func(scan func(into ...any) error) error,
+) (err error) {
+	rows, err := t.conn.QueryContext(ctx, t.db.numbered(text), arguments...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := each(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// statement returns the prepared form of a statement, or nil if this connection prepares none. Only statements of
+// fixed texts may be run in Update, since each is kept.
+func (t *Tx) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	if t.prepared == nil {
+		return nil, nil
+	}
+	if found := t.prepared[text]; found != nil {
+		return found, nil
+	}
+	statement, err := t.conn.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	t.prepared[text] = statement
+	return statement, nil
+}
+
+// numbered returns a statement with the arguments as the database names them. No text in a statement holds a ?.
+func (d *DB) numbered(text string) string {
+	if d.kind != postgresKind {
+		return text
+	}
+	parts := strings.Split(text, "?")
+	var b strings.Builder
+	for i, part := range parts {
+		if b.WriteString(part); i < len(parts)-1 {
+			b.WriteString("$" + strconv.Itoa(i+1))
+		}
+	}
+	return b.String()
+}
+
+//go:embed schema
+var schemas embed.FS
+
+// migrate runs the migrations that the tables lack, all in one transaction. A migration is a file that is named by its
+// version, counted from 1.
+func (d *DB) migrate(ctx context.Context) error {
+	steps, err := fs.Glob(schemas, "schema/"+string(d.kind)+"/*.sql")
+	if err != nil {
+		return err
+	}
+	return d.Update(ctx, func(tx *Tx) error {
+		found, err := tx.version(ctx)
+		switch {
+		case err != nil:
+			return err
+		case found > len(steps):
+			return fmt.Errorf("%w: its tables have version %d, and this one knows %d", ErrNewer, found, len(steps))
+		}
+		for version := found + 1; version <= len(steps); version++ {
+			step, err := schemas.ReadFile(fmt.Sprintf("schema/%s/%d.sql", d.kind, version))
+			if err != nil {
+				return err
+			}
+			if _, err := tx.conn.ExecContext(ctx, string(step)); err != nil {
+				return fmt.Errorf("version %d of the tables: %w", version, err)
+			}
+		}
+		if found == len(steps) {
+			return nil
+		}
+		_, err = tx.conn.ExecContext(ctx, fmt.Sprintf("update version set number = %d", len(steps)))
+		return err
+	})
+}
+
+// version returns the version of the tables, 0 for none. It lets one process at a time continue.
+func (t *Tx) version(ctx context.Context) (version int, err error) {
+	if t.db.kind == postgresKind {
+		if _, err := t.conn.ExecContext(ctx, "select pg_advisory_xact_lock($1, 0)", advisory); err != nil {
+			return 0, err
+		}
+		if _, err := t.conn.ExecContext(ctx, "create schema if not exists caisson"); err != nil {
+			return 0, err
+		}
+	}
+	if _, err := t.conn.ExecContext(ctx, "create table if not exists version (number integer not null)"); err != nil {
+		return 0, err
+	}
+	err = t.conn.QueryRowContext(ctx, "select number from version").Scan(&version)
+	if errors.Is(err, sql.ErrNoRows) {
+		_, err = t.conn.ExecContext(ctx, "insert into version (number) values (0)")
+	}
+	return version, err
+}

@@ -1,0 +1,50 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// openPostgres opens the database with a URL. Its tables are in the schema "caisson".
+func openPostgres(ctx context.Context, location string) (*DB, error) {
+	config, err := pgx.ParseConfig(location)
+	if err != nil { // whose text holds the URL without its password
+		return nil, fmt.Errorf("%w: %w", ErrLocation, err)
+	}
+	// All of them are set by name, so that what the server, the role or the URL set otherwise makes no difference.
+	for name, value := range map[string]string{
+		"search_path": "caisson", "synchronous_commit": "on", "default_transaction_isolation": "read committed",
+		"application_name": "caisson", "statement_timeout": "60000", "lock_timeout": "10000",
+		"idle_in_transaction_session_timeout": "60000", "timezone": "UTC",
+	} {
+		config.RuntimeParams[name] = value
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectTimeout
+	}
+	pool := stdlib.OpenDB(*config)
+	pool.SetMaxOpenConns(connections)
+	pool.SetMaxIdleConns(connections)
+	pool.SetConnMaxIdleTime(time.Minute)
+	db := &DB{kind: postgresKind, pool: pool}
+	db.close = func() error {
+		if db.reserving != nil {
+			_ = db.reserving.Close() // it goes back to the pool, which ends its session
+		}
+		return pool.Close()
+	}
+	if err := pool.PingContext(ctx); err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return db, nil
+}
+
+const (
+	connections    = 8 // of one process
+	connectTimeout = 10 * time.Second
+)

@@ -1,0 +1,75 @@
+-- The hash chains of the writers: the last link, and the last of those that were removed with all before them.
+create table chains (
+    id        bigint primary key,
+    seq       bigint not null,
+    hash      bytea   not null,
+    base_seq  bigint not null,
+    base_hash bytea   not null
+);
+
+-- Signed statements that a chain had a link.
+create table checkpoints (
+    chain     bigint not null,
+    seq       bigint not null,
+    hash      bytea   not null,
+    at        bigint not null, -- in milliseconds
+    key       bytea   not null, -- the public one
+    signature bytea   not null,
+    primary key (chain, seq)
+);
+
+-- The tenants that have calls here, and how much these take.
+create table tenants (
+    id    bigint generated always as identity primary key,
+    name  text    not null unique,
+    calls bigint not null,
+    bytes bigint not null
+);
+
+-- The other texts by which calls are found.
+create table names (
+    id   bigint generated always as identity primary key,
+    kind bigint not null,
+    name text    not null,
+    unique (kind, name)
+);
+
+-- How often rows of tenants or names were removed: who remembers their ids then has to forget them.
+create table removals (number bigint not null);
+insert into removals (number) values (0);
+
+-- The calls. Of one that was removed, only what its chain needs is left; the rest is null.
+create table calls (
+    id      bigint generated always as identity primary key,
+    chain   bigint not null,
+    seq     bigint not null,
+    call_id bytea   not null,
+    at      bigint not null, -- when it ended, in milliseconds
+    digest  bytea   not null, -- of salt and content
+    hash    bytea   not null, -- of the link
+    parent  bytea,
+    tenant  bigint,
+    tool    bigint,
+    person  bigint,
+    session bigint,
+    outcome bigint,
+    denied  bigint,
+    salt    bytea,
+    content text
+);
+
+create unique index calls_link on calls (chain, seq);
+create unique index calls_id on calls (call_id);
+create index calls_parent on calls (parent, call_id) where parent is not null;
+-- Each of these holds all that can be asked for, so that what does not match is passed over without its row.
+create index calls_at on calls (at, id, tenant, tool, person, session, outcome, denied) where tenant is not null;
+create index calls_tenant on calls (tenant, at, id, tool, person, session, outcome, denied) where tenant is not null;
+create index calls_tool on calls (tool, at, id, tenant, person, session, outcome, denied) where tool is not null;
+create index calls_person on calls (person, at, id, tenant, tool, session, outcome, denied) where person is not null;
+create index calls_session on calls (session, at, id, tenant, tool, person, outcome, denied) where session is not null;
+create index calls_outcome on calls (outcome, at, id, tenant, tool, person, session, denied) where outcome is not null;
+create index calls_denied on calls (denied, at, id, tenant, tool, person, session, outcome) where denied = 1;
+
+-- The words of a call, each once.
+alter table calls add column words tsvector;
+create index calls_words on calls using gin (words) where words is not null;

@@ -1,0 +1,74 @@
+-- The hash chains of the writers: the last link, and the last of those that were removed with all before them.
+create table chains (
+    id        integer primary key,
+    seq       integer not null,
+    hash      blob    not null,
+    base_seq  integer not null,
+    base_hash blob    not null
+) strict;
+
+-- Signed statements that a chain had a link.
+create table checkpoints (
+    chain     integer not null,
+    seq       integer not null,
+    hash      blob    not null,
+    at        integer not null, -- in milliseconds
+    key       blob    not null, -- the public one
+    signature blob    not null,
+    primary key (chain, seq)
+) strict, without rowid;
+
+-- The tenants that have calls here, and how much these take.
+create table tenants (
+    id    integer primary key,
+    name  text    not null unique,
+    calls integer not null,
+    bytes integer not null
+) strict;
+
+-- The other texts by which calls are found.
+create table names (
+    id   integer primary key,
+    kind integer not null,
+    name text    not null,
+    unique (kind, name)
+) strict;
+
+-- How often rows of tenants or names were removed: who remembers their ids then has to forget them.
+create table removals (number integer not null) strict;
+insert into removals (number) values (0);
+
+-- The calls. Of one that was removed, only what its chain needs is left; the rest is null.
+create table calls (
+    id      integer primary key,
+    chain   integer not null,
+    seq     integer not null,
+    call_id blob    not null,
+    at      integer not null, -- when it ended, in milliseconds
+    digest  blob    not null, -- of salt and content
+    hash    blob    not null, -- of the link
+    parent  blob,
+    tenant  integer,
+    tool    integer,
+    person  integer,
+    session integer,
+    outcome integer,
+    denied  integer,
+    salt    blob,
+    content text
+) strict;
+
+create unique index calls_link on calls (chain, seq);
+create unique index calls_id on calls (call_id);
+create index calls_parent on calls (parent, call_id) where parent is not null;
+-- Each of these holds all that can be asked for, so that what does not match is passed over without its row.
+create index calls_at on calls (at, id, tenant, tool, person, session, outcome, denied) where tenant is not null;
+create index calls_tenant on calls (tenant, at, id, tool, person, session, outcome, denied) where tenant is not null;
+create index calls_tool on calls (tool, at, id, tenant, person, session, outcome, denied) where tool is not null;
+create index calls_person on calls (person, at, id, tenant, tool, session, outcome, denied) where person is not null;
+create index calls_session on calls (session, at, id, tenant, tool, person, outcome, denied) where session is not null;
+create index calls_outcome on calls (outcome, at, id, tenant, tool, person, session, denied) where outcome is not null;
+create index calls_denied on calls (denied, at, id, tenant, tool, person, session, outcome) where denied = 1;
+
+-- The words of calls, by calls.id. The text holds each word once, and characters beyond ASCII are letters to "ascii".
+create virtual table words using fts5 (text, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');

@@ -1,0 +1,72 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/caisson-run/caisson/internal/folder"
+)
+
+// FileName is the name of SQLite's file in its folder. SQLite keeps two more beside it, whose names begin with it.
+const FileName = "ledger.db"
+
+// openSQLite opens the file in a folder, which must be private to this user.
+func openSQLite(ctx context.Context, dir string) (*DB, error) {
+	root, err := folder.Make(dir)
+	if err != nil {
+		return nil, err
+	}
+	// SQLite would let other users read the file; the folder keeps them out, but its mode may be changed later.
+	file, err := root.OpenFile(FileName, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = file.Close()
+	}
+	if err = errors.Join(err, root.Close()); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, FileName)
+	write, err := sql.Open("sqlite", source(path, "_txlock=immediate"))
+	if err != nil {
+		return nil, err
+	}
+	write.SetMaxOpenConns(1)
+	read, err := sql.Open("sqlite", source(path, "_pragma=query_only(1)"))
+	if err != nil {
+		return nil, errors.Join(err, write.Close())
+	}
+	read.SetMaxOpenConns(readers)
+	db := &DB{kind: sqliteKind, pool: read, prepared: map[string]*sql.Stmt{}}
+	db.close = func() error {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		problems := []error{read.Close()}
+		for _, statement := range db.prepared {
+			problems = append(problems, statement.Close())
+		}
+		if db.writer != nil {
+			problems = append(problems, db.writer.Close())
+		}
+		return errors.Join(append(problems, write.Close())...)
+	}
+	if db.writer, err = write.Conn(ctx); err != nil {
+		return nil, errors.Join(err, db.close())
+	}
+	return db, nil
+}
+
+// readers is how many queries SQLite runs at a time. Further ones wait.
+const readers = 4
+
+// source returns the name of the database with the settings of each connection. With the write-ahead log, nobody who
+// reads waits for who writes. A full synchronization makes each commit durable. Who finds the file locked by another
+// process waits for ten seconds.
+func source(path, own string) string {
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?_busy_timeout=10000&_journal_mode=WAL&_synchronous=FULL&" +
+		"_pragma=mmap_size(0)&_pragma=trusted_schema(0)&" + own
+}

@@ -1,0 +1,202 @@
+package ledger_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/ledger"
+	"github.com/caisson-run/caisson/internal/noerr"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func TestARecordIsKeptAsItWas(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		options := ledger.Options{Location: location}
+		l, err := ledger.Open(t.Context(), options)
+		require.NoError(t, err)
+		wire := noerr.Get(json.Marshal(entry(1).Record))(t)
+		appended(t, l, entry(1), entry(2))
+		require.NoError(t, l.Close(t.Context()))
+		require.NoError(t, l.Close(t.Context()), "a second time does nothing")
+		require.ErrorIs(t, l.Append(t.Context(), entry(3)), ledger.ErrClosed)
+
+		l = opened(t, options)
+		for _, prefix := range []string{id(1), id(1)[:8], id(1)[:9], strings.ToUpper(id(1)[:20])} {
+			found, err := l.Find(t.Context(), prefix)
+			require.NoError(t, err, prefix)
+			assert.Equal(t, string(wire), string(found.Wire), "byte for byte, although decoding rounds times")
+			assert.Equal(t, entry(1).Record.Result, found.Record.Result)
+			assert.Equal(t, "/tools/tool.yaml", found.Manifest)
+			assert.Equal(t, "/tools", found.Source)
+			assert.True(t, entry(1).Time.Equal(found.Time))
+		}
+		assert.Equal(t, numbers(2, 1), found(t, l, ledger.Filter{}))
+		v := noerr.Get(l.Verify(t.Context()))(t)
+		assert.Equal(t, ledger.Verification{Chains: 1, Entries: 2, Checkpoints: v.Checkpoints}, v)
+	})
+}
+
+func TestFindNames(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		similar := entry(0x12345678)
+		other := entry(0x12345678)
+		other.Record.CallID = strings.Replace(other.Record.CallID, "b3a5", "b3a6", 1)
+		appended(t, l, similar, other)
+		for prefix, want := range map[string]error{
+			"12345678": ledger.ErrAmbiguous, id(0x12345678)[:22]: ledger.ErrAmbiguous, id(0x12345678)[:23]: nil,
+			"1234567": ledger.ErrID, "12345679": ledger.ErrNotFound, "1234567x": ledger.ErrID, "12345678 ": ledger.ErrID,
+			"123456785d1e": ledger.ErrID, "12345678-": ledger.ErrAmbiguous, id(0x12345678) + "0": ledger.ErrID, "": ledger.ErrID,
+		} {
+			_, err := l.Find(t.Context(), prefix)
+			require.ErrorIs(t, err, want, prefix)
+		}
+		require.ErrorIs(t, l.Append(t.Context(), entry(1, func(e *ledger.Entry) { e.Record.CallID = "call_1" })), ledger.ErrID)
+		require.Error(t, l.Append(t.Context(), similar), "an id is there once")
+		appended(t, l, entry(2))
+	})
+}
+
+// TestCutResultsAreKeptInWhole: the record is kept as it was printed, and the whole result in addition.
+func TestCutResultsAreKeptInWhole(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		cut := entry(1)
+		cut.Record.Cuts = []tool.Cut{{Part: "output", Bytes: 4, Kept: 1}}
+		cut.Whole = &tool.Result{Success: true, Output: "<ok>"}
+		cut.Record.Result.Output = "<"
+		appended(t, l, cut, entry(2))
+		found := noerr.Get(l.Find(t.Context(), id(1)))(t)
+		assert.Equal(t, "<", found.Record.Result.Output)
+		assert.Equal(t, "<ok>", found.Result().Output)
+		assert.NotContains(t, string(found.Wire), "whole")
+		uncut := noerr.Get(l.Find(t.Context(), id(2)))(t)
+		assert.Nil(t, uncut.Whole)
+		assert.Equal(t, "<ok>", uncut.Result().Output)
+	})
+}
+
+func TestFilters(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		odd := "a\x00b\xff"
+		appended(t, l,
+			entry(1, func(e *ledger.Entry) { e.Tenant, e.User, e.Session = "acme", "ann", "s1" }),
+			entry(2, func(e *ledger.Entry) {
+				e.Tenant, e.Record.Function.Name = "acme", "fetch"
+				e.Record.Result = tool.Result{Kind: tool.Denied, Error: "No entry for Café"}
+				e.Record.Denials = []tool.Denial{{Value: "x"}}
+			}),
+			entry(3, func(e *ledger.Entry) { e.Tenant, e.User, e.Session = "evil", "ann", "s1" }),
+			entry(4, func(e *ledger.Entry) { e.Record.Function.Arguments = `{"city":"New-York","n":12}` }),
+			entry(5, func(e *ledger.Entry) { e.Tenant, e.Record.Parent = "acme", id(1) }),
+			entry(6, func(e *ledger.Entry) { e.Tenant = odd }),
+			entry(7, func(e *ledger.Entry) { e.Tenant = `"a\x00b\xff"` }),
+			entry(8, func(e *ledger.Entry) { e.Tenant, e.Record.Parent = "acme", id(1) }),
+		)
+		acme, none, quoted := "acme", "", `"a\x00b\xff"`
+		for name, test := range map[string]struct {
+			filter ledger.Filter
+			want   []string
+		}{
+			"all":               {ledger.Filter{}, numbers(8, 7, 6, 5, 4, 3, 2, 1)},
+			"tenant":            {ledger.Filter{Tenant: &acme}, numbers(8, 5, 2, 1)},
+			"no tenant":         {ledger.Filter{Tenant: &none}, numbers(4)},
+			"odd tenant":        {ledger.Filter{Tenant: &odd}, numbers(6)},
+			"look-alike tenant": {ledger.Filter{Tenant: &quoted}, numbers(7)},
+			"tool":              {ledger.Filter{Tool: "fetch"}, numbers(2)},
+			"unknown tool":      {ledger.Filter{Tool: "fetc"}, nil},
+			"user":              {ledger.Filter{User: "ann"}, numbers(3, 1)},
+			"user, tenant":      {ledger.Filter{User: "ann", Tenant: &acme}, numbers(1)},
+			"session, tenant":   {ledger.Filter{Session: "s1", Tenant: &acme}, numbers(1)},
+			"success, tenant":   {ledger.Filter{Outcome: "success", Tenant: &acme}, numbers(8, 5, 1)},
+			"denied":            {ledger.Filter{Outcome: "denied"}, numbers(2)},
+			"denials":           {ledger.Filter{Denied: true}, numbers(2)},
+			"denials, tool":     {ledger.Filter{Denied: true, Tool: "probe"}, nil},
+			"made by":           {ledger.Filter{Parent: id(1)}, numbers(5, 8)},
+			"made by none":      {ledger.Filter{TopLevel: true, Tenant: &acme}, numbers(2, 1)},
+			"from":              {ledger.Filter{From: time.Unix(6, 0)}, numbers(8, 7, 6)},
+			"from, to":          {ledger.Filter{From: time.Unix(2, 0), To: time.Unix(4, 0)}, numbers(3, 2)},
+			"words":             {ledger.Filter{Words: "york NEW"}, numbers(4)},
+			"a number":          {ledger.Filter{Words: "12"}, numbers(4)},
+			"other letters":     {ledger.Filter{Words: "CAFÉ, entry"}, numbers(2)},
+			"without accent":    {ledger.Filter{Words: "cafe"}, nil},
+			"a word of a name":  {ledger.Filter{Words: "probe"}, nil},
+			"words, tenant":     {ledger.Filter{Words: "ok", Tenant: &acme}, numbers(8, 5, 1)},
+			"words, no call":    {ledger.Filter{Words: "york", Tenant: &acme}, nil},
+			"an operator":       {ledger.Filter{Words: `ok" OR "york`}, nil},
+			"another operator":  {ledger.Filter{Words: `ok & ! york`}, numbers(4)},
+		} {
+			for _, limit := range []int{0, 1, 2, 3} {
+				f := test.filter
+				if f.Limit = limit; f.Parent != "" && limit > 0 {
+					continue // the calls that a call made have one page
+				}
+				assert.Equal(t, test.want, found(t, l, f), "%s, %d a page", name, limit)
+			}
+		}
+		for _, refused := range []ledger.Filter{
+			{Limit: -1}, {Limit: 1001}, {MaxBytes: -1}, {Cursor: "x"}, {Cursor: "1-"}, {Words: "-"}, {Parent: "x"},
+		} {
+			_, err := l.Calls(t.Context(), refused)
+			require.Error(t, err, "%+v", refused)
+		}
+	})
+}
+
+// TestPagesAreBounded: a page ends after so many bytes, and the next goes on.
+func TestPagesAreBounded(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		for n := range 5 {
+			appended(t, l, entry(n, func(e *ledger.Entry) { e.Record.Result.Output = strings.Repeat("x", 1000) }))
+		}
+		page := noerr.Get(l.Calls(t.Context(), ledger.Filter{MaxBytes: 2000}))(t)
+		assert.Len(t, page.Entries, 2)
+		assert.Equal(t, numbers(4, 3, 2, 1, 0), found(t, l, ledger.Filter{MaxBytes: 2000}))
+	})
+}
+
+// TestManyWriters: entries that are appended at the same time, by several processes, are all there, in chains that hold.
+func TestManyWriters(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		const writers, callers, calls = 3, 8, 20
+		var group sync.WaitGroup
+		for w := range writers {
+			l := opened(t, ledger.Options{Location: location})
+			for c := range callers {
+				group.Go(func() {
+					for n := range calls {
+						assert.NoError(t, l.Append(t.Context(), entry((w*callers+c)*calls+n)))
+					}
+				})
+			}
+		}
+		group.Wait()
+		l := opened(t, ledger.Options{Location: location})
+		assert.Len(t, found(t, l, ledger.Filter{Limit: 100}), writers*callers*calls)
+		v := noerr.Get(l.Verify(t.Context()))(t)
+		assert.Empty(t, v.Faults)
+		assert.EqualValues(t, writers*callers*calls, v.Entries)
+	})
+}
+
+// TestAppendEndsWithItsContext: a caller does not wait longer than it wants to.
+func TestAppendEndsWithItsContext(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := l.Append(ended, entry(1)); err != nil {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		appended(t, l, entry(2))
+	})
+}

@@ -1,0 +1,95 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/internal/ledger/internal/database"
+)
+
+// nameKind is what a name in the table names is the name of.
+type nameKind int64
+
+const (
+	toolName nameKind = iota + 1
+	personName
+	sessionName
+	outcomeName
+	tenantName nameKind = 0 // in the table tenants
+)
+
+// maxNames bounds the ids that are remembered. Beyond it, all are forgotten.
+const maxNames = 10_000
+
+// names remembers the ids of names. The zero value remembers none. It is not safe for concurrent use.
+type names struct {
+	ids      map[name]int64
+	removals int64 // when the ids were read
+}
+
+type name struct {
+	kind nameKind
+	text string
+}
+
+// begin forgets the ids if names were removed since they were read. They cannot be removed before the transaction ends.
+func (n *names) begin(ctx context.Context, d *database.DB, tx *database.Tx) error {
+	var removals int64
+	err := tx.Row(ctx, "select number from removals"+d.Only("", " for share"), nil, &removals)
+	if err != nil || removals != n.removals || len(n.ids) > maxNames {
+		n.ids, n.removals = nil, removals
+	}
+	return err
+}
+
+// id returns the id of a name, which it adds if it is new, and nil for an empty one. A tenant always has an id.
+func (n *names) id(ctx context.Context, tx *database.Tx, kind nameKind, text string) (any, error) {
+	if text == "" && kind != tenantName {
+		return nil, nil
+	}
+	of := name{kind, text}
+	if id, ok := n.ids[of]; ok {
+		return id, nil
+	}
+	id, err := idOf(ctx, tx, kind, text)
+	if errors.Is(err, sql.ErrNoRows) {
+		if kind == tenantName {
+			_, err = tx.Exec(ctx, "insert into tenants (name, calls, bytes) values (?, 0, 0) on conflict do nothing", clean(text))
+		} else {
+			_, err = tx.Exec(ctx, "insert into names (kind, name) values (?, ?) on conflict do nothing", int64(kind), clean(text))
+		}
+		if err == nil {
+			id, err = idOf(ctx, tx, kind, text)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n.ids == nil {
+		n.ids = map[name]int64{}
+	}
+	n.ids[of] = id
+	return id, nil
+}
+
+// idOf returns the id of a name that is there.
+func idOf(ctx context.Context, tx *database.Tx, kind nameKind, text string) (id int64, err error) {
+	if kind == tenantName {
+		err = tx.Row(ctx, "select id from tenants where name = ?", []any{clean(text)}, &id)
+	} else {
+		err = tx.Row(ctx, "select id from names where kind = ? and name = ?", []any{int64(kind), clean(text)}, &id)
+	}
+	return id, err
+}
+
+// clean returns a text that both databases can hold: not all bytes are allowed, and no two texts become the same.
+func clean(text string) string {
+	if utf8.ValidString(text) && !strings.Contains(text, "\x00") && !strings.HasPrefix(text, `"`) {
+		return text
+	}
+	return strconv.Quote(text)
+}

@@ -1,0 +1,223 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/caisson-run/caisson/internal/ledger/internal/database"
+)
+
+// A ledger is pruned after so many entries, or entries with so many bytes, have been added. In between, it may exceed
+// its limits by as much.
+const (
+	pruneAfter      = 1024
+	pruneAfterBytes = 64 << 20
+)
+
+// checkpointAfter is after how many entries the last link is signed, and checkpointEvery after how long, if there are
+// new entries.
+const (
+	checkpointAfter = 1024
+	checkpointEvery = time.Minute
+)
+
+// maxRemoved is how many entries are removed in one transaction, so that others do not wait for long.
+const maxRemoved = 256
+
+// maxTidied is how many links are removed from a chain in one transaction.
+const maxTidied = 10_000
+
+// retention counts what was added since the ledger was pruned, and since a link was signed. It is used by the writer
+// alone.
+type retention struct {
+	ledger   *Ledger
+	entries  int
+	bytes    int
+	unsigned int
+	signed   time.Time
+}
+
+// added prunes and signs if it is time to.
+func (r *retention) added(ctx context.Context, entries, bytes int) {
+	r.entries, r.bytes, r.unsigned = r.entries+entries, r.bytes+bytes, r.unsigned+entries
+	if r.entries >= pruneAfter || r.bytes >= pruneAfterBytes {
+		r.entries, r.bytes = 0, 0
+		if _, err := r.ledger.Prune(ctx); err != nil {
+			r.ledger.options.Logger.ErrorContext(ctx, "old records cannot be removed", "err", err)
+		}
+	}
+	if r.unsigned >= checkpointAfter || time.Since(r.signed) >= checkpointEvery {
+		r.unsigned, r.signed = 0, time.Now()
+		if err := r.ledger.checkpoint(ctx); err != nil {
+			r.ledger.options.Logger.ErrorContext(ctx, "a checkpoint cannot be written", "err", err)
+		}
+	}
+}
+
+// Prune removes the records that are too old or too many, and returns how many these were. The ledger does so itself
+// while it is written.
+func (l *Ledger) Prune(ctx context.Context) (pruned int64, err error) {
+	for {
+		var removed int64
+		err := l.database.Update(ctx, func(tx *database.Tx) (err error) {
+			if removed, err = l.pruneSome(ctx, tx); err != nil || removed > 0 || pruned == 0 {
+				return err
+			}
+			return l.tidy(ctx, tx)
+		})
+		if err != nil || removed == 0 {
+			return pruned, l.failure("prune", err)
+		}
+		pruned += removed
+	}
+}
+
+// pruneSome removes some records, and returns how many.
+func (l *Ledger) pruneSome(ctx context.Context, tx *database.Tx) (removed int64, err error) {
+	o := l.options
+	if o.KeepFor > 0 {
+		before := time.Now().Add(-o.KeepFor).UnixMilli()
+		removed, err = l.remove(ctx, tx, "select id from calls where tenant is not null and at < ? order by at, id limit ?",
+			before, maxRemoved)
+		if err != nil || removed > 0 {
+			return removed, err
+		}
+	}
+	var calls, bytes int64
+	err = tx.Row(ctx, "select coalesce(sum(calls), 0), coalesce(sum(bytes), 0) from tenants", nil, &calls, &bytes)
+	if err != nil || calls <= o.KeepCalls && bytes <= o.KeepBytes {
+		return 0, err
+	}
+	// The tenant that takes most of either limit makes room, until another takes more: in small steps, since one record
+	// can have as many bytes as thousands.
+	var tenant, own, ownBytes int64
+	err = tx.Row(ctx, "select id, calls, bytes from tenants order by "+
+		l.database.Only("max(calls * 1.0 / ?, bytes * 1.0 / ?)", "greatest(calls * 1.0 / ?, bytes * 1.0 / ?)")+
+		" desc limit 1", []any{o.KeepCalls, o.KeepBytes}, &tenant, &own, &ownBytes)
+	if err != nil {
+		return 0, err
+	}
+	limit := min(max(1, calls-o.KeepCalls), maxRemoved)
+	if bytes > o.KeepBytes && ownBytes > 0 { // about as many as have the bytes to remove
+		limit = min(max(limit, (bytes-o.KeepBytes)*own/ownBytes/2), maxRemoved)
+	}
+	return l.remove(ctx, tx, "select id from calls where tenant = ? order by at, id limit ?", tenant,
+		min(limit, max(1, own/8)))
+}
+
+// remove removes the contents of the calls that a query selects.
+func (l *Ledger) remove(ctx context.Context, tx *database.Tx, query string, arguments ...any) (removed int64, err error) {
+	type row struct{ id, tenant, bytes int64 }
+	var rows []row
+	err = tx.Rows(ctx, "select id, tenant, length(content) from calls where id in ("+query+")", arguments,
+		func(scan func(into ...any) error) error {
+			var r row
+			err := scan(&r.id, &r.tenant, &r.bytes)
+			rows = append(rows, r)
+			return err
+		})
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range rows {
+		if _, err := tx.Exec(ctx, l.database.Only(erase, erase+", words = null")+" where id = ?", r.id); err != nil {
+			return 0, err
+		}
+		if _, err := tx.Exec(ctx, "update tenants set calls = calls - 1, bytes = bytes - ? where id = ?", r.bytes,
+			r.tenant); err != nil {
+			return 0, err
+		}
+		if words := l.database.Only("delete from words where rowid = ?", ""); words != "" {
+			if _, err := tx.Exec(ctx, words, r.id); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return int64(len(rows)), nil
+}
+
+// erase leaves of a call what its chain needs.
+const erase = `update calls set parent = null, tenant = null, tool = null, person = null, session = null, outcome = null,
+	denied = null, salt = null, content = null`
+
+// tidy removes the links with which a chain begins and whose contents are gone, and names that no call has any more.
+func (l *Ledger) tidy(ctx context.Context, tx *database.Tx) error {
+	chains, err := chainsOf(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for _, c := range chains {
+		if err := l.tidyChain(ctx, tx, c.last.chain); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Exec(ctx, "update removals set number = number + 1"); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, "delete from tenants where calls = 0"); err != nil {
+		return err
+	}
+	for kind, column := range map[nameKind]string{personName: "person", sessionName: "session"} {
+		_, err := tx.Exec(ctx, "delete from names where kind = ? and not exists (select 1 from calls where "+column+
+			" = names.id)", int64(kind))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidyChain removes the links before the first whose content is there, but for the last link. What they were is signed.
+func (l *Ledger) tidyChain(ctx context.Context, tx *database.Tx, chain int64) error {
+	var base, kept int64
+	err := tx.Row(ctx, "select base_seq, seq from chains where id = ?"+l.database.Only("", " for update"), []any{chain},
+		&base, &kept)
+	if err != nil {
+		return err
+	}
+	err = tx.Row(ctx, "select seq from calls where chain = ? and seq > ? and content is not null order by seq limit 1",
+		[]any{chain, base}, &kept)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	if kept = min(kept, base+1+maxTidied); err != nil || kept-1 <= base {
+		return err
+	}
+	var hash []byte
+	if err = tx.Row(ctx, "select hash from calls where chain = ? and seq = ?", []any{chain, kept - 1}, &hash); err != nil {
+		return err
+	}
+	if _, err = tx.Exec(ctx, "delete from calls where chain = ? and seq < ?", chain, kept); err != nil {
+		return err
+	}
+	if _, err = tx.Exec(ctx, "delete from checkpoints where chain = ? and seq < ?", chain, kept-1); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, "update chains set base_seq = ?, base_hash = ? where id = ?", kept-1, hash, chain)
+	return err
+}
+
+// Erase removes the records of a tenant, or of one of its users if user is not empty, and returns how many these were.
+// What is left of them proves only that there was something, and when it ended.
+func (l *Ledger) Erase(ctx context.Context, tenant, user string) (erased int64, err error) {
+	for {
+		var removed int64
+		err := l.database.Update(ctx, func(tx *database.Tx) (err error) {
+			query, arguments := "select id from calls where tenant = (select id from tenants where name = ?)", []any{clean(tenant)}
+			if user != "" {
+				query += " and person = (select id from names where kind = ? and name = ?)"
+				arguments = append(arguments, int64(personName), clean(user))
+			}
+			if removed, err = l.remove(ctx, tx, query+" limit ?", append(arguments, maxRemoved)...); removed > 0 || err != nil {
+				return err
+			}
+			return l.tidy(ctx, tx)
+		})
+		if err != nil || removed == 0 {
+			return erased, l.failure("erase", err)
+		}
+		erased += removed
+	}
+}

@@ -1,0 +1,71 @@
+package ledger
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+// Bounds of the index of words. What is beyond them is not found by its words.
+const (
+	maxWordsBytes = 64 << 10 // of the text of one call that is looked at
+	maxWord       = 64       // bytes; a longer one, such as encoded data, is left out
+	maxAsked      = 16       // words of a search
+)
+
+// wordsOf returns the words of a call's arguments and result, each once, with spaces between them.
+func wordsOf(e *Entry, none bool) string {
+	if none {
+		return ""
+	}
+	result := e.Result()
+	left, seen := maxWordsBytes, map[string]bool{}
+	var b strings.Builder
+	texts := []string{e.Record.Function.Arguments, result.Error, result.Output, string(result.Data)}
+	for _, part := range result.Content {
+		texts = append(texts, textOf(part))
+	}
+	for _, text := range texts {
+		text = text[:min(len(text), left)]
+		left -= len(text)
+		eachWord(text, func(word string) {
+			if !seen[word] {
+				seen[word] = true
+				if b.Len() > 0 {
+					b.WriteByte(' ')
+				}
+				b.WriteString(word)
+			}
+		})
+	}
+	return b.String()
+}
+
+// textOf returns the text of a part, and nothing of other parts.
+func textOf(part tool.Content) string { return part.Text }
+
+// eachWord calls found for the words of a text: what has letters, marks and digits alone, in lower case.
+func eachWord(text string, found func(word string)) {
+	inWord := func(r rune) bool {
+		return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
+	}
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !inWord(r) }) {
+		if word = strings.ToLower(word); len(word) <= maxWord {
+			found(word)
+		}
+	}
+}
+
+// askedWords returns the words of a search, each once, at most 16.
+func askedWords(text string) (words []string) {
+	seen := map[string]bool{}
+	eachWord(text, func(word string) {
+		if !seen[word] && len(words) < maxAsked {
+			seen[word] = true
+			words = append(words, word)
+		}
+	})
+	return words
+}
