@@ -694,6 +694,8 @@ var guardFaults = []guardFault{
 		edits: in("server/handshake.go", "limit = s.limits.handshake", "limit = 1 << 40")},
 	{name: "hellos have the same bound with certificates", pkg: "server", attack: "TestHellosWithCertificates",
 		edits: in("server/handshake.go", "helloWithCertificates     = 16 << 10", "helloWithCertificates     = 8 << 10")},
+	{name: "as much is read at once as there is", pkg: "server", attack: "TestRecordsOfAnyLength",
+		edits: in("server/handshake.go", "p[:min(len(p), readBytes)]", "p")},
 	{name: "a header comes in any number of records", pkg: "server", attack: "TestAttackLongHandshakes",
 		edits: in("server/handshake.go", "s.request.Add(int64(n)) > s.limits.header || isLong", "isLong")},
 	{name: "names of fields to come are kept while a body is awaited", pkg: "server", attack: "TestAttackNamesOfTrailers",

@@ -288,6 +288,46 @@ func (c slowly) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
+// TestRecordsOfAnyLength: a body is read in records of whatever lengths, many of which have arrived before they are read.
+func TestRecordsOfAnyLength(t *testing.T) {
+	r := start(t, Options{TLS: certificate(t)})
+	const length = 1 << 20
+	head := "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + strconv.Itoa(length) + "\r\n\r\n"
+	for _, records := range [][]int{{14_000}, {16_000}, {16 << 10}, {24_000}, {24 << 10}, {30_000}, {15_000, 16 << 10}, {1000, 15_000}} {
+		c, err := net.Dial("tcp", r.address)
+		require.NoError(t, err)
+		held := &heldBack{Conn: c}
+		client := tls.Client(held, &tls.Config{InsecureSkipVerify: true, DynamicRecordSizingDisabled: true})
+		require.NoError(t, client.Handshake())
+		held.on = true
+		send(t, client, head)
+		for left, i := length, 0; left > 0; i++ {
+			n := min(left, records[i%len(records)])
+			send(t, client, strings.Repeat("x", n))
+			left -= n
+		}
+		_, err = c.Write(held.kept)
+		require.NoError(t, err, records)
+		assert.Contains(t, firstLine(t, client), "200", records)
+		require.NoError(t, c.Close())
+	}
+}
+
+// heldBack keeps what is written while it is on.
+type heldBack struct {
+	net.Conn
+	on   bool
+	kept []byte
+}
+
+func (c *heldBack) Write(p []byte) (int, error) {
+	if !c.on {
+		return c.Conn.Write(p)
+	}
+	c.kept = append(c.kept, p...)
+	return len(p), nil
+}
+
 // TestAttackLongHandshakes: clients send the first message of a handshake, or what follows it, without end, of which
 // crypto/tls makes up to thirty times its length. The control is a message of a length that clients need, and a request
 // that is longer.

@@ -15,8 +15,12 @@ const (
 	helloWithCertificates     = 16 << 10
 	handshakeWithCertificates = 32 << 10
 
-	// recordBytes is the bound between two parts of a request. crypto/tls reads up to two records ahead.
+	// recordBytes is the bound between two parts of a request. Two reads make any record whole: it has at most 16 KiB and
+	// 261 bytes.
 	recordBytes = 40 << 10
+	// readBytes is how much is read at once. crypto/tls asks for as much as its buffer has room for, which grows to 64 KiB
+	// with the lengths of the records.
+	readBytes = 16 << 10
 	// overheadBytes is added to the length of a header: it may come in several records, but not in thousands of records
 	// of one byte, since decrypting these takes as long as a hundred requests.
 	overheadBytes = 64 << 10
@@ -55,10 +59,10 @@ type socket struct {
 
 // Read implements [net.Conn].
 func (s *socket) Read(p []byte) (int, error) {
-	n, err := s.stallConn.Read(p)
 	if s.limits == nil {
-		return n, err
+		return s.stallConn.Read(p)
 	}
+	n, err := s.stallConn.Read(p[:min(len(p), readBytes)])
 	limit := int64(recordBytes)
 	switch {
 	case !s.greeted.Load():
