@@ -454,6 +454,8 @@ var guardFaults = []guardFault{
 	{name: "a callee may be replaced while its caller runs", pkg: "executor", attack: "TestAttackReplacedCallee/while_it_runs",
 		edits: in("executor/effect.go", "&& identity == approved {", "&& identity != \"\" || approved == \"\" {")},
 
+	{name: "a key holds the whole request line", pkg: "server/rest", attack: "TestAttackLongRequestLines",
+		edits: in("server/rest/keys.go", "strings.Clone(x.request.URL.Path), key}", "strings.TrimSpace(x.request.URL.Path), key}")},
 	{name: "a paused run keeps its agent's tools", pkg: "server/rest", attack: "TestAttackToolTakenFromAnAgent/the_tool_is_taken",
 		edits: in("server/sessions/sessions.go", "	if caller.Agent != \"\" {\n		options.AllowedNow = func() ([]string, error) { return s.Allowed(caller) }",
 			"	if names, err := s.Allowed(caller); caller.Agent != \"\" && err == nil {\n		options.AllowedNow = func() ([]string, error) { return names, nil }")},

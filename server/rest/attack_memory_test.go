@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -79,6 +80,32 @@ func asksOf(bytes int) string {
 		fmt.Fprintf(&list, `,{"id":"c%d","name":"ask","arguments":{"text":"%s"}}`, i, strings.Repeat("<", bytes/calls))
 	}
 	return `{"calls":[` + list.String()[1:] + `],"tools":[{"type":"function","name":"ask","parameters":{"type":"object"}}]}`
+}
+
+// TestAttackLongRequestLines: requests with a key, and with a request line that holds kilobytes of what is not read,
+// take no more memory once they are answered. The control has short lines.
+func TestAttackLongRequestLines(t *testing.T) {
+	const requests, length = 300, 30_000
+	w := newWorld(t, rest.Options{})
+	server := w.bounded(memory.New(1<<40, 1<<40))
+	taken := func(name, user string) int64 {
+		before := liveHeap()
+		c := noerr.Get(net.Dial("tcp", server.Listener.Addr().String()))(t)
+		answers := bufio.NewReader(c)
+		for i := range requests {
+			body := `{"name":"none","arguments":{}}`
+			noerr.Get(fmt.Fprintf(c, "POST http://%slocalhost/v1/calls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ada\r\n"+
+				"Content-Type: application/json\r\nIdempotency-Key: %s%d\r\nContent-Length: %d\r\n\r\n%s", user, name, i, len(body), body))(t)
+			answer := noerr.Get(http.ReadResponse(answers, nil))(t)
+			require.Equal(t, http.StatusOK, answer.StatusCode)
+			noerr.Get(io.Copy(io.Discard, answer.Body))(t)
+		}
+		require.NoError(t, c.Close())
+		return liveHeap() - before
+	}
+	control := taken("short", "")
+	long := taken("long", strings.Repeat("u", length)+"@")
+	assert.Less(t, long, control+requests*length/10, "the control takes %d", control)
 }
 
 // TestAttackUnreadAnswers: a client asks for a long answer many times and reads none. The memory that they take is bounded, and

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -57,7 +58,8 @@ func (x *exchange) serveIdempotent(given []string) (reply, error) {
 		return reply{}, refuse(http.StatusBadRequest, "%s is longer than %d bytes", keyHeader, maxKey)
 	}
 	body := sha256.Sum256(x.body)
-	of := requestKey{ownerOf(x.caller), x.request.URL.Path, key}
+	// The path is a part of the text of the whole request line, of which a key must not hold the rest.
+	of := requestKey{ownerOf(x.caller), strings.Clone(x.request.URL.Path), key}
 	for {
 		k, first := x.api.keys.take(x.caller.Tenant, of, body)
 		if first {
