@@ -19,7 +19,7 @@ import (
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/interpreter"
-	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
@@ -45,6 +45,8 @@ type Options struct {
 	// with its arguments and its full result. It is readable only by this user, and no tool may
 	// write to it. If empty, no records are kept.
 	StateDir string
+	// Records configures how records are kept, and where, if not in StateDir.
+	Records Records
 	// NoCache disables the cache of compiled code: each process compiles the modules again.
 	NoCache bool
 	// IndexDir is a folder in which Open remembers the manifests that it has checked, so that the next
@@ -94,7 +96,7 @@ type Host struct {
 	runtime  *runtime.Runtime
 	registry *registry.Registry
 	executor *executor.Executor
-	ledger   *ledger
+	recorder *recorder
 	problems []error
 	kept     []string // folders of compiled code and of the index, to which no tool may write
 	checked  checkedDirs
@@ -154,6 +156,14 @@ func Open(ctx context.Context, options Options) (_ *Host, err error) {
 		}
 	}
 	return h, nil
+}
+
+// ledger returns the options of the ledger.
+func (o Options) ledger() ledger.Options {
+	return ledger.Options{
+		Location: o.Records.Database, KeepFor: o.Records.KeepFor, KeepCalls: o.Records.KeepCalls,
+		KeepBytes: o.Records.KeepBytes, NoWords: o.Records.NoWords, Logger: o.Logger,
+	}
 }
 
 // policies returns the policy from the file, followed by those from the program.
@@ -310,10 +320,10 @@ func (h *Host) Problems() []error { return slices.Clone(h.problems) }
 // start creates the executor.
 func (h *Host) start(options Options) (err error) {
 	e := options.Executor
-	h.ledger = &ledger{tools: h.registry, next: e.Recorder}
+	h.recorder = &recorder{state: options.StateDir, tools: h.registry, next: e.Recorder, options: options.ledger()}
 	e.Logger = cmp.Or(e.Logger, options.Logger)
-	if options.StateDir != "" {
-		h.ledger.folder, e.Recorder = records.In(options.StateDir), h.ledger
+	if h.recorder.keeps() {
+		e.Recorder = h.recorder
 	}
 	var resolver executor.Resolver = h.registry
 	if options.Resolver != nil {
@@ -328,5 +338,5 @@ func (h *Host) start(options Options) (err error) {
 // unless the only guests left are ones that cannot be stopped ([runtime.ErrRunaway]). Close may be
 // called more than once.
 func (h *Host) Close(ctx context.Context) error {
-	return errors.Join(h.registry.Close(ctx), h.runtime.Close(ctx), h.CloseRecords())
+	return errors.Join(h.registry.Close(ctx), h.runtime.Close(ctx), h.CloseRecords(ctx))
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/internal/noerr"
-	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -127,7 +126,7 @@ func TestTheZeroOptionsOpenNothing(t *testing.T) {
 	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.Equal(t, tool.UnknownTool, report.Records[0].Result.Kind)
 	assert.False(t, host.Keeps())
-	require.NoError(t, host.CloseRecords())
+	require.NoError(t, host.CloseRecords(t.Context()))
 }
 
 // TestOpenFails: each error has its kind and wraps the cause.
@@ -240,17 +239,17 @@ func TestRecordsAreKept(t *testing.T) {
 	var told heard
 	host := greeting(t, caisson.Options{StateDir: state, Executor: executor.Options{Recorder: &told}}, nil)
 	assert.False(t, host.Keeps())
-	assert.NoDirExists(t, state, "nothing is created before the first session")
+	assert.NoDirExists(t, state, "nothing is created before the first batch")
 	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.True(t, host.Keeps())
 	id := report.Records[0].CallID
 	assert.Equal(t, []string{id}, told.ids)
-	entry := noerr.Get(records.In(state).Find(id))(t)
+	entry := tooltest.Kept(t, state, id)
 	assert.Equal(t, id, entry.Record.CallID)
 	assert.Equal(t, "greet.tool.json", filepath.Base(entry.Manifest))
 	assert.True(t, filepath.IsAbs(entry.Manifest))
-	require.NoError(t, host.CloseRecords())
-	require.NoError(t, host.CloseRecords())
+	require.NoError(t, host.CloseRecords(t.Context()))
+	require.NoError(t, host.CloseRecords(t.Context()))
 	require.NoError(t, noerr.Error(host.Execute(t.Context(), greet)), "calls run although their records are not kept")
 	assert.Len(t, told.ids, 2)
 }
@@ -262,8 +261,8 @@ func TestRecordsThatCannotBeKept(t *testing.T) {
 	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.True(t, report.Records[0].Result.Success)
 	assert.False(t, host.Keeps())
-	require.ErrorContains(t, host.CloseRecords(), "records")
-	require.NoError(t, host.CloseRecords())
+	require.ErrorContains(t, host.CloseRecords(t.Context()), "not a directory")
+	require.NoError(t, host.CloseRecords(t.Context()))
 }
 
 // TestAttackForgedRecords: a tool that may write to the records folder could forge records. The control is
@@ -282,7 +281,7 @@ func TestAttackForgedRecords(t *testing.T) {
 	_, err := host.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "state"}})
 	require.ErrorIs(t, err, caisson.ErrExposed)
 	require.ErrorContains(t, err, "greet may write")
-	assert.NoDirExists(t, filepath.Join(dir, "state", "records"))
+	assert.NoDirExists(t, filepath.Join(dir, "state", "ledger"))
 	noerr.Get(host.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "p"}}))(t)
 	writer, found := noerr.Get2(host.WriterTo(filepath.Join(dir, "p", "deeper"), map[string]string{"project_id": "p"}))(t)
 	assert.True(t, found)

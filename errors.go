@@ -14,6 +14,7 @@ var (
 	ErrTools   = errors.New("the tools cannot be loaded")
 	ErrContext = errors.New("the context value is fixed by the policy")
 	ErrNotKept = errors.New("no record of such a call is kept")
+	ErrFilter  = errors.New("no calls can be asked for in this way")
 	ErrRecords = errors.New("the records cannot be read")
 	ErrPaused  = errors.New("the call waits for an answer, which only a batch can get")
 	ErrExposed = errors.New("a tool may write to a folder that the host keeps: its cache or its records")

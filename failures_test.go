@@ -18,7 +18,6 @@ import (
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/internal/noerr"
-	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
@@ -112,7 +111,7 @@ func TestOnlyTheOperatorReadsWhyTheHostFailed(t *testing.T) {
 		assert.Equal(t, tool.Result{Kind: tool.Internal, Error: fmt.Sprintf("internal error (id %s)", record.CallID)}, record.Result)
 		kept, _ := noerr.Get2(host.KeptCall(t.Context(), "acme", record.CallID))(t)
 		assert.NotContains(t, string(kept.Record), reason)
-		entry := noerr.Get(records.In(state).Find(record.CallID))(t)
+		entry := tooltest.Kept(t, state, record.CallID)
 		assert.Contains(t, entry.Cause, "module cannot be used: ")
 		assert.Contains(t, entry.Cause, reason)
 	}

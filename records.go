@@ -9,98 +9,122 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/registry"
 )
 
-// Keeps reports whether the records of all ended calls have been kept, as [Options.StateDir]
-// requires. It is false before the first session.
-func (h *Host) Keeps() bool {
-	h.ledger.mu.Lock()
-	defer h.ledger.mu.Unlock()
-	return h.ledger.opened && h.ledger.problem == nil
+// Records configures how the records of calls are kept. Negative numbers are errors.
+type Records struct {
+	// Database is the URL of a PostgreSQL database, which starts with postgres://, in place of a database in
+	// [Options.StateDir]. Several hosts can share it.
+	Database string
+	// KeepFor is how long records are kept. Zero keeps them until there are too many.
+	KeepFor time.Duration
+	// KeepCalls and KeepBytes bound what is kept: zero means 100,000 records, and 1 GiB of JSON. Tenants share the space
+	// evenly: those that need more use what others do not need. The oldest go first.
+	KeepCalls, KeepBytes int64
+	// NoWords saves the index of words, by which calls can be found by their arguments and results.
+	NoWords bool
 }
 
-// CloseRecords stops keeping records and removes old ones from their folder. It returns the first
-// error that prevented a record from being kept, or nil if there was none or it is called again.
-// Such an error does not affect the call. [Host.Close] calls CloseRecords.
-func (h *Host) CloseRecords() error {
-	if h.ledger == nil { // Open failed
+// Keeps reports whether the records of all ended calls have been kept, as [Options.StateDir]
+// requires. It is false before the first batch.
+func (h *Host) Keeps() bool {
+	h.recorder.mu.Lock()
+	defer h.recorder.mu.Unlock()
+	return h.recorder.opened && h.recorder.problem == nil
+}
+
+// CloseRecords stops keeping records. It returns the first error that prevented a record from being kept, or nil if
+// there was none or it is called again. Such an error does not affect the call. [Host.Close] calls CloseRecords.
+func (h *Host) CloseRecords(ctx context.Context) error {
+	if h.recorder == nil { // Open failed
 		return nil
 	}
-	return h.ledger.close()
+	return h.recorder.close(ctx)
 }
 
-// ledger keeps the record of each call as it ends. Failing to do so does not affect the call.
-type ledger struct {
-	folder records.Folder // "" to keep nothing
-	tools  *registry.Registry
-	next   executor.Recorder // may be nil
+// recorder keeps the record of each call as it ends. Failing to do so does not affect the call.
+type recorder struct {
+	state   string // "" with no options.Location to keep nothing
+	options ledger.Options
+	tools   *registry.Registry
+	next    executor.Recorder // may be nil
 
 	mu      sync.Mutex
-	keeper  *records.Keeper // nil before open, and if open failed; fails after close
+	kept    *ledger.Ledger // nil before open, and if open failed
 	opened  bool
 	closed  bool
-	problem error             // the first error
-	tenants map[string]string // of kept calls, by id, as far as they have been read
+	problem error // the first error
 }
 
-// open opens the folder once.
-func (l *ledger) open() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.folder == "" || l.opened || l.closed {
-		return
+// keeps reports whether records are to be kept.
+func (r *recorder) keeps() bool { return r.state != "" || r.options.Location != "" }
+
+// open opens the ledger once, and returns it if that succeeded.
+func (r *recorder) open(ctx context.Context) (*ledger.Ledger, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.keeps() && !r.opened && !r.closed {
+		r.opened = true
+		r.kept, r.problem = ledger.OpenIn(ctx, r.state, r.options)
 	}
-	l.opened = true
-	l.keeper, l.problem = l.folder.Open()
+	if r.kept == nil {
+		return nil, r.problem
+	}
+	return r.kept, nil
 }
 
 // Record implements [executor.Recorder].
-func (l *ledger) Record(ctx context.Context, ended executor.Entry) error {
-	err := l.keep(ended)
-	if l.next != nil {
-		err = errors.Join(err, l.next.Record(ctx, ended))
+func (r *recorder) Record(ctx context.Context, ended executor.Entry) error {
+	err := r.keep(ctx, ended)
+	if r.next != nil {
+		err = errors.Join(err, r.next.Record(ctx, ended))
 	}
 	return err
 }
 
-func (l *ledger) keep(ended executor.Entry) error {
-	l.mu.Lock()
-	keeper, problem := l.keeper, l.problem
-	l.mu.Unlock()
-	if keeper == nil {
-		return problem // with which the folder could not be opened
+func (r *recorder) keep(ctx context.Context, ended executor.Entry) error {
+	r.mu.Lock()
+	kept, problem := r.kept, r.problem
+	r.mu.Unlock()
+	if kept == nil {
+		return problem // with which the ledger could not be opened
 	}
-	err := keeper.Keep(l.entry(ended))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.problem = cmp.Or(l.problem, err)
+	err := kept.Append(ctx, r.entry(ended))
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.problem = cmp.Or(r.problem, err)
+	}
 	return err
 }
 
-func (l *ledger) entry(ended executor.Entry) records.Entry {
-	kept := records.Entry{Time: time.Now(), Record: ended.Record, Cause: ended.Cause, Tenant: ended.Tenant}
+func (r *recorder) entry(ended executor.Entry) ledger.Entry {
+	kept := ledger.Entry{
+		Time: time.Now(), Record: ended.Record, Cause: ended.Cause, Tenant: ended.Tenant, User: ended.User,
+		Session: ended.Session, Batch: ended.Batch,
+	}
 	if len(ended.Record.Cuts) > 0 {
 		kept.Whole = &ended.Whole
 	}
-	if entry, ok := l.tools.Get(ended.Tool); ok {
+	if entry, ok := r.tools.Get(ended.Tool); ok {
 		kept.Source, kept.Manifest = absolute(entry.Source), absolute(entry.Manifest.File)
 	}
 	return kept
 }
 
-func (l *ledger) close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+func (r *recorder) close(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
 		return nil
 	}
-	l.closed = true
-	if l.keeper != nil {
-		l.problem = cmp.Or(l.problem, l.keeper.Close())
+	r.closed = true
+	if r.kept != nil {
+		r.problem = cmp.Or(r.problem, r.kept.Close(ctx))
 	}
-	return l.problem
+	return r.problem
 }
 
 // absolute returns the absolute form of path, or path itself on failure.

@@ -38,7 +38,6 @@ func (h *Host) NewSession(options executor.SessionOptions) (*executor.Session, e
 	if err := h.checkKept(values); err != nil {
 		return nil, &Error{"session", ErrExposed, err}
 	}
-	h.ledger.open()
 	return h.executor.NewSession(options)
 }
 
@@ -95,7 +94,7 @@ func (h *Host) Subscribe(options executor.SubscribeOptions) (*executor.Subscript
 // Execute runs a batch; see [executor.Executor.Execute]. A batch without a session gets one from
 // [Host.NewSession] with zero options.
 func (h *Host) Execute(ctx context.Context, batch executor.Batch) (executor.Report, error) {
-	if err := h.provide(&batch.Session); err != nil {
+	if err := h.begin(ctx, &batch.Session); err != nil {
 		return executor.Report{}, err
 	}
 	return h.executor.Execute(ctx, batch)
@@ -104,14 +103,15 @@ func (h *Host) Execute(ctx context.Context, batch executor.Batch) (executor.Repo
 // Resume resumes a batch that required action; see [executor.Executor.Resume]. A resumption without
 // a session gets one as in [Host.Execute].
 func (h *Host) Resume(ctx context.Context, resumption executor.Resumption) (executor.Report, error) {
-	if err := h.provide(&resumption.Session); err != nil {
+	if err := h.begin(ctx, &resumption.Session); err != nil {
 		return executor.Report{}, err
 	}
 	return h.executor.Resume(ctx, resumption)
 }
 
-// provide creates a session if there is none.
-func (h *Host) provide(session **executor.Session) (err error) {
+// begin creates a session if there is none, and opens the ledger. That it cannot be opened does not affect calls.
+func (h *Host) begin(ctx context.Context, session **executor.Session) (err error) {
+	_, _ = h.recorder.open(ctx)
 	if *session == nil {
 		*session, err = h.NewSession(executor.SessionOptions{})
 	}

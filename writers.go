@@ -9,6 +9,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/internal/holding"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/runtime"
 )
 
@@ -62,8 +63,8 @@ func (h *Host) writers(values map[string]string) map[string]string {
 // code and of the index, and so have the host run code that it writes.
 func (h *Host) checkKept(values map[string]string) error {
 	kept := h.kept
-	if dir := string(h.ledger.folder); dir != "" {
-		kept = append([]string{dir}, kept...)
+	if h.recorder.state != "" {
+		kept = append([]string{ledger.In(h.recorder.state)}, kept...)
 	}
 	if len(kept) == 0 {
 		return nil

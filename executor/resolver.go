@@ -33,11 +33,12 @@ type Recorder interface {
 type Entry struct {
 	Record tool.Record
 	// Whole is the result before any part of it was cut.
-	Whole                  tool.Result
-	Tool                   string // the registered name, or the requested one if the tool is unknown
-	Brought                bool   // the caller's request brought the tool, and its name ([Batch].Client)
-	Batch, Session, Tenant string
-	Began                  time.Time
+	Whole          tool.Result
+	Tool           string // the registered name, or the requested one if the tool is unknown
+	Brought        bool   // the caller's request brought the tool, and its name ([Batch].Client)
+	Batch, Session string
+	Tenant, User   string
+	Began          time.Time
 	// Cause is the host's error if the kind of the record's result is [tool.Internal], and empty otherwise. It is only
 	// for the operator, since it may contain paths and addresses; the record has only an id in its place.
 	Cause string

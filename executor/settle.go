@@ -40,7 +40,7 @@ func (b *batch) recordCall(ctx context.Context, c *call) {
 	own := b.brought[c.tool].Manifest
 	entry := Entry{
 		Record: c.record, Whole: c.whole, Tool: c.tool, Brought: own != nil && own == c.entry.Manifest, Batch: b.id,
-		Session: b.session.id, Tenant: b.session.tenant, Began: c.began,
+		Session: b.session.id, Tenant: b.session.tenant, User: b.session.user, Began: c.began,
 	}
 	if c.record.Result.Kind == tool.Internal && c.cause != nil {
 		entry.Cause = textOf(c.cause)

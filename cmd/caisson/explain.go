@@ -12,7 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/internal/jsontext"
-	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
@@ -24,8 +24,8 @@ requested from the host. Each denied request has a receipt with the rule that de
 and the rule that would allow it.
 
 CALL-ID is the call_id of a record; "caisson call" prints it when a call fails. A unique
-prefix of at least 8 characters is enough. Caisson keeps the newest 500 records, up to 64
-MiB, readable only by the current user. Calls made by tools are kept too, under their own
+prefix of at least 8 characters is enough. Caisson keeps the newest 100,000 records, up to
+1 GiB, readable only by the current user. Calls made by tools are kept too, under their own
 ids.
 
 A result can have an output (text), data (JSON), an error (text) and content parts (text,
@@ -70,31 +70,29 @@ func newExplain(o options) *cobra.Command {
 }
 
 // explain prints the call with an id, or the newest call if id is empty.
-func (o *options) explain(ctx context.Context, id string, p pageOptions) error {
-	store, err := o.records()
-	if err == nil && store == "" {
-		err = errors.New(`--state-dir "" names no folder`)
-	}
+func (o *options) explain(ctx context.Context, id string, p pageOptions) (err error) {
+	kept, err := o.ledger(ctx)
 	if err != nil {
-		return failed(exitUsage, err.Error(), "name the folder with --state-dir DIR")
+		return err
 	}
-	entry, err := find(store, id)
+	defer func() { err = errors.Join(err, kept.Close(ctx)) }()
+	entry, err := find(ctx, kept, id)
 	if err != nil {
 		return err
 	}
 	if p.output {
 		return o.printPage(entry, p)
 	}
-	calls, err := store.MadeBy(ctx, entry)
+	made, err := kept.Calls(ctx, ledger.Filter{Tenant: &entry.Tenant, Parent: entry.Record.CallID, Limit: ledger.MaxLimit})
 	if err != nil {
 		return err
 	}
-	call := explained(entry, calls)
+	call := explained(entry, made.Entries)
 	return o.show(call, call.Text(o.stateDir))
 }
 
 // explained explains a call. The exit code of a failure of the host depends on its cause.
-func explained(entry records.Entry, calls []records.Entry) view.Call {
+func explained(entry ledger.Entry, calls []ledger.Entry) view.Call {
 	code, known := exitCode(entry.Record.Result.Kind)
 	if !known || entry.Record.Result.Kind == tool.Internal {
 		code = exitSuccess
@@ -102,60 +100,77 @@ func explained(entry records.Entry, calls []records.Entry) view.Call {
 	return view.NewCall(entry, calls, code)
 }
 
-// find returns the call with an id, or the newest call not made by a tool if id is empty.
-func find(store records.Folder, id string) (records.Entry, error) {
-	newest, err := store.Newest("", 2)
+// ledger opens the ledger in the state folder.
+func (o *options) ledger(ctx context.Context) (*ledger.Ledger, error) {
+	dir, err := o.stateFolder()
+	if err == nil && dir == "" {
+		err = errors.New(`--state-dir "" names no folder`)
+	}
 	if err != nil {
-		return records.Entry{}, failed(exitUsage, err.Error(), "name another folder with --state-dir DIR")
+		return nil, failed(exitUsage, err.Error(), "name the folder with --state-dir DIR")
 	}
-	if len(newest) == 0 {
-		return records.Entry{}, failed(exitUsage, "no call has been kept in "+string(store),
-			`"caisson call" and "caisson batch" keep what they ran; name another folder with --state-dir DIR`)
+	if !ledger.Exists(dir) {
+		return nil, failed(exitUsage, "no call has been kept in "+dir, keptBy)
 	}
-	if id == "" {
-		id = newestOf(store, newest[0])
+	kept, err := ledger.OpenIn(ctx, dir, ledger.Options{})
+	if err != nil {
+		return nil, failed(exitUsage, err.Error(), "name another folder with --state-dir DIR")
 	}
-	entry, err := store.Find(id)
+	return kept, nil
+}
+
+const keptBy = `"caisson call" and "caisson batch" keep what they ran; name another folder with --state-dir DIR`
+
+// find returns the call with an id, or the newest call not made by a tool if id is empty.
+func find(ctx context.Context, kept *ledger.Ledger, id string) (entry ledger.Entry, err error) {
+	newest, err := kept.Calls(ctx, ledger.Filter{Limit: 2})
+	if err == nil && len(newest.Entries) == 0 {
+		return entry, failed(exitUsage, "the records of all calls were removed", keptBy)
+	}
+	if err == nil && id == "" {
+		return newestOf(ctx, kept, newest.Entries[0])
+	}
+	if err == nil {
+		entry, err = kept.Find(ctx, id)
+	}
 	var text string
 	switch {
 	case err == nil:
 		return entry, nil
-	case errors.Is(err, records.ErrNotFound):
+	case errors.Is(err, ledger.ErrNotFound):
 		text = fmt.Sprintf("there is no record of the call %q", id)
-	case errors.Is(err, records.ErrAmbiguous):
+	case errors.Is(err, ledger.ErrAmbiguous):
 		text = fmt.Sprintf("the ids of several calls begin with %q; give more characters", id)
-		newest, _ = store.Newest(id, 2)
-	case errors.Is(err, records.ErrID):
+		newest, err = kept.Calls(ctx, ledger.Filter{Prefix: id, Limit: 2})
+	case errors.Is(err, ledger.ErrID):
 		text = fmt.Sprintf("%q is not a call's id, nor the first %d characters or more of one", id, folder.MinPrefix)
-	default:
+	}
+	if text == "" || err != nil && newest.Entries == nil {
 		return entry, failed(exitUsage, err.Error())
 	}
-	return entry, failed(exitUsage, text, newestHints(store, newest)...)
+	return entry, failed(exitUsage, text, newestHints(newest.Entries)...)
 }
 
-// newestOf returns the call at the top of the newest call's chain of callers. It may be the call
-// itself.
-func newestOf(store records.Folder, id string) string {
-	for {
-		entry, err := store.Find(id)
-		if err != nil || entry.Record.Parent == "" {
-			return id // errors are reported when it is shown
+// newestOf returns the call at the top of a call's chain of callers. It may be the call itself.
+func newestOf(ctx context.Context, kept *ledger.Ledger, entry ledger.Entry) (ledger.Entry, error) {
+	for entry.Record.Parent != "" {
+		caller, err := kept.Find(ctx, entry.Record.Parent)
+		if errors.Is(err, ledger.ErrNotFound) { // the calling tool was stopped with its process
+			return entry, nil
 		}
-		if _, err := store.Find(entry.Record.Parent); err != nil {
-			return id // the calling tool was stopped with its process
+		if err != nil {
+			return entry, err
 		}
-		id = entry.Record.Parent
+		entry = caller
 	}
+	return entry, nil
 }
 
 // newestHints lists calls, one per line.
-func newestHints(store records.Folder, ids []string) []string {
-	hints := make([]string, len(ids))
-	for i, id := range ids {
-		hints[i] = "there is " + id
-		if entry, err := store.Find(id); err == nil {
-			hints[i] += ": " + view.CallLine(entry)
-		}
+func newestHints(entries []ledger.Entry) []string {
+	hints := make([]string, len(entries))
+	for i, entry := range entries {
+		hints[i] = "there is " + entry.Record.CallID + ": " + view.CallLine(entry)
 	}
 	return hints
 }
@@ -210,7 +225,7 @@ func (p *pageOptions) check(command *cobra.Command) error {
 }
 
 // printPage prints a range of a call's result. With --json it prints a [tool.Page].
-func (o *options) printPage(entry records.Entry, p pageOptions) error {
+func (o *options) printPage(entry ledger.Entry, p pageOptions) error {
 	result, id := entry.Result(), entry.Record.CallID
 	if p.part == "" {
 		p.part = partOutput

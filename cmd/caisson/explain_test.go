@@ -8,21 +8,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/internal/noerr"
-	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // TestAmbiguousID: the error for a prefix of several ids lists those ids and no other ones.
 func TestAmbiguousID(t *testing.T) {
-	folder := records.In(t.TempDir())
 	ids := []string{"0199f3c2-5d1e-7aa0-b3a5-000000000001", "0199f3c2-5d1e-7aa0-b3a5-000000000002", "0199ffff-5d1e-7aa0-b3a5-000000000003"}
-	keeper := noerr.Get(folder.Open())(t)
+	kept := noerr.Get(ledger.OpenIn(t.Context(), t.TempDir(), ledger.Options{}))(t)
 	for _, id := range ids {
-		require.NoError(t, keeper.Keep(records.Entry{Record: tool.Record{CallID: id}}))
+		require.NoError(t, kept.Append(t.Context(), ledger.Entry{Record: tool.Record{CallID: id}}))
 	}
-	require.NoError(t, keeper.Close())
-	_, err := find(folder, "0199F3C2")
+	_, err := find(t.Context(), kept, "0199F3C2")
+	require.NoError(t, kept.Close(t.Context()))
 	var ambiguous *failure
 	require.ErrorAs(t, err, &ambiguous)
 	assert.Equal(t, exitUsage, ambiguous.code)
@@ -35,7 +34,7 @@ func TestAmbiguousID(t *testing.T) {
 // TestExitCodesOfKeptCalls: an explanation names the exit code that "caisson call" had, if the kind of failure says it.
 func TestExitCodesOfKeptCalls(t *testing.T) {
 	for kind, want := range map[tool.Kind]string{"": "success", tool.Denied: "denied, exit code 3", tool.Internal: "internal", "made_up": "made_up"} {
-		text := explained(records.Entry{Record: tool.Record{Result: tool.Result{Kind: kind}}}, nil).Text(nil)
+		text := explained(ledger.Entry{Record: tool.Record{Result: tool.Result{Kind: kind}}}, nil).Text(nil)
 		assert.Contains(t, text, "\noutcome      "+want+"\n", kind)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
-	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -102,7 +102,7 @@ func (o *options) output(hint func(tool.Cut) string) executor.Output {
 	if o.maxOutput.unlimited {
 		return executor.Output{Unlimited: true}
 	}
-	cut := executor.Output{PerCall: o.maxOutput.bytes, Kept: records.MaxBytes, Hint: hint}
+	cut := executor.Output{PerCall: o.maxOutput.bytes, Kept: ledger.MaxEntryBytes, Hint: hint}
 	if o.maxOutput.bytes > 0 {
 		cut.PerBatch = math.MaxInt64
 	}
@@ -114,7 +114,7 @@ func (o *options) stateFolder() (string, error) {
 	if o.stateDir != nil {
 		return *o.stateDir, nil
 	}
-	return records.StateDir(goruntime.GOOS, os.Getenv)
+	return ledger.StateDir(goruntime.GOOS, os.Getenv)
 }
 
 // stateFolderOf returns a named folder inside the state folder.
@@ -127,15 +127,6 @@ func (o *options) stateFolderOf(name string) (string, error) {
 		return "", failed(exitUsage, err.Error(), "name one with --state-dir DIR")
 	}
 	return filepath.Join(dir, name), nil
-}
-
-// records returns the folder of records, or "" for none.
-func (o *options) records() (records.Folder, error) {
-	dir, err := o.stateFolder()
-	if dir == "" || err != nil {
-		return "", err
-	}
-	return records.In(dir), nil
 }
 
 // batches returns the folder of paused batches, or "" for none.

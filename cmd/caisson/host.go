@@ -80,7 +80,7 @@ func (h *host) serverLog(level slog.Level) *slog.Logger {
 // close closes the host, and prints a hint if a record was not kept. It waits for calls even if ctx
 // is done, except for one that cannot be stopped: the process is about to end then.
 func (h *host) close(ctx context.Context) error {
-	problem := h.CloseRecords()
+	problem := h.CloseRecords(context.WithoutCancel(ctx))
 	if h.session != nil { // a command that serves has logged the problem
 		problem = cmp.Or(h.stateProblem, problem)
 	}

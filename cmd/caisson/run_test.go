@@ -15,8 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/internal/noerr"
-	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -41,17 +42,15 @@ func TestInterruptEndsACall(t *testing.T) {
 func TestRecordsAreKeptAsCallsEnd(t *testing.T) {
 	state := t.TempDir()
 	command := probeBatch(t, `[{"function":{"name":"probe","arguments":"{\"do\":\"print\",\"text\":\"done\"}"}},{"function":{"name":"probe","arguments":"{\"do\":\"sleep\",\"millis\":600000}"}}]`, "")
-	folder := records.In(state)
 	ctx, cancel := context.WithCancel(t.Context())
-	var first records.Entry
+	var first ledger.Entry
 	watched := make(chan error, 1)
 	go func() {
 		defer cancel()
 		for ctx.Err() == nil {
-			if newest, err := folder.Newest("", 2); err == nil && len(newest) > 0 {
-				var err error
-				first, err = folder.Find(newest[0])
-				watched <- err
+			if newest := tooltest.KeptCalls(t, state); len(newest) > 0 {
+				first = newest[0]
+				watched <- nil
 				return
 			}
 			time.Sleep(time.Millisecond)
@@ -62,10 +61,9 @@ func TestRecordsAreKeptAsCallsEnd(t *testing.T) {
 	require.NoError(t, <-watched)
 	assert.Equal(t, exitInterrupted, code)
 	assert.Equal(t, "done", first.Record.Result.Output)
-	newest := noerr.Get(folder.Newest("", 2))(t)
+	newest := tooltest.KeptCalls(t, state)
 	require.Len(t, newest, 2)
-	second := noerr.Get(folder.Find(newest[0]))(t)
-	assert.Equal(t, tool.Cancelled, second.Record.Result.Kind)
+	assert.Equal(t, tool.Cancelled, newest[0].Record.Result.Kind)
 }
 
 func TestInterruptEndsWaitingForInput(t *testing.T) {

@@ -166,10 +166,10 @@ func TestServe(t *testing.T) {
 // TestServeLogsLostRecords: a record that cannot be kept does not fail its call, and is logged without --verbose, as is
 // a folder in which none can be kept. The end of the server has the reason, and is a success.
 func TestServeLogsLostRecords(t *testing.T) {
-	for name, spoil := range map[string]func(records string) (after func() error){
-		"the folder is lost": func(records string) func() error { return func() error { return os.RemoveAll(records) } },
-		"the folder is a file": func(records string) func() error {
-			require.NoError(t, os.WriteFile(records, nil, 0o600))
+	for name, spoil := range map[string]func(dir string) (after func() error){
+		"the folder is lost": func(dir string) func() error { return func() error { return os.RemoveAll(dir) } },
+		"the folder is a file": func(dir string) func() error {
+			require.NoError(t, os.WriteFile(dir, nil, 0o600))
 			return func() error { return nil }
 		},
 	} {
@@ -177,7 +177,7 @@ func TestServeLogsLostRecords(t *testing.T) {
 			t.Run(strings.Join(append([]string{name}, more...), " "), func(t *testing.T) {
 				state := t.TempDir()
 				require.NoError(t, os.Chmod(state, 0o700))
-				after := spoil(filepath.Join(state, "records"))
+				after := spoil(filepath.Join(state, "ledger"))
 				s := startServe(t, append(more, "--state-dir", state)...)
 				for range 2 {
 					status, text := s.do(t, plain(t), "POST", "/v1/calls", "", sevenTimesSix)

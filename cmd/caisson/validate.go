@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/internal/check"
-	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/runtime"
 )
@@ -82,7 +82,7 @@ func (v *validation) run(ctx context.Context, paths []string) error {
 // folders returns the default folders for records and for compiled code.
 func (o *options) folders() (folders []check.Folder) {
 	if state, err := o.stateFolder(); state != "" && err == nil {
-		folders = append(folders, check.Folder{Dir: string(records.In(state)), Use: "records of calls are kept in " + state,
+		folders = append(folders, check.Folder{Dir: ledger.In(state), Use: "records of calls are kept in " + state,
 			Flag: "--state-dir"})
 	}
 	if cache, err := runtime.DefaultCacheDir(); err == nil {

@@ -3,6 +3,8 @@ package ledger
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
+	"errors"
 
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
 )
@@ -50,9 +52,9 @@ func (l *Ledger) enqueue(ctx context.Context, w *waiting) error {
 		l.mu.Unlock()
 		return ErrClosed
 	}
-	l.added.Add(1)
+	l.joining.Add(1)
 	l.mu.Unlock()
-	defer l.added.Done()
+	defer l.joining.Done()
 	select {
 	case l.queue <- w:
 		return nil
@@ -77,7 +79,12 @@ func (l *Ledger) write(ctx context.Context) {
 			}
 		}
 		l.commit(ctx, group)
-		l.retention.added(ctx, len(group), bytes)
+		if l.count(len(group), bytes) {
+			select {
+			case l.due <- struct{}{}:
+			default: // it is being done
+			}
+		}
 	}
 }
 
@@ -165,11 +172,13 @@ func (l *Ledger) addOne(
 }
 
 const insertCall = `insert into calls (chain, seq, call_id, at, digest, hash, parent, tenant, tool, person, session,
-	outcome, denied, salt, content) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id`
+	outcome, denied, salt, content) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	on conflict (call_id) do nothing returning id`
 
 const insertCallWithWords = `insert into calls (chain, seq, call_id, at, digest, hash, parent, tenant, tool, person,
 	session, outcome, denied, salt, content, words)
-	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, array_to_tsvector(string_to_array(?, ' '))) returning id`
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, array_to_tsvector(string_to_array(?, ' ')))
+	on conflict (call_id) do nothing returning id`
 
 // insert inserts a row of calls, with its words.
 func (l *Ledger) insert(ctx context.Context, tx *database.Tx, values []any, words string) error {
@@ -180,9 +189,13 @@ func (l *Ledger) insert(ctx context.Context, tx *database.Tx, values []any, word
 		}
 	}
 	var id int64
-	if err := tx.Row(ctx, text, values, &id); err != nil || words == "" {
+	err := tx.Row(ctx, text, values, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrKept
+	}
+	if err != nil || words == "" {
 		return err
 	}
-	_, err := tx.Exec(ctx, "insert into words (rowid, text) values (?, ?)", id, words)
+	_, err = tx.Exec(ctx, "insert into words (rowid, text) values (?, ?)", id, words)
 	return err
 }

@@ -160,6 +160,7 @@ func checkpointText(chain, seq int64, hash []byte, at int64) []byte {
 
 // checkpoint signs the last link, if it is not signed yet.
 func (l *Ledger) checkpoint(ctx context.Context) error {
+	l.added.unsigned.Store(0)
 	if l.key == nil {
 		return nil
 	}

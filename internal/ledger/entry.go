@@ -3,11 +3,13 @@ package ledger
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -29,7 +31,8 @@ type Entry struct {
 	// Cause is the reason for the host's failure; empty if the host did not fail. The record omits it, since other people
 	// read the record.
 	Cause string `json:"cause,omitempty"`
-	// Wire is the record's JSON, byte for byte as kept. Decoding it rounds times. It is set when an entry is found.
+	// Wire is the record's JSON, byte for byte as kept. Decoding it rounds times. It is set when an entry is found, and
+	// kept in place of Record if it is set before.
 	Wire json.RawMessage `json:"record"`
 	// Whole is the result before parts of it were cut, or nil if nothing was cut.
 	Whole *tool.Result `json:"whole,omitempty"`
@@ -45,6 +48,9 @@ func (e Entry) Result() tool.Result {
 
 // encode returns the JSON of an entry. If a text of the call is longer than arguments may be, only its start is kept.
 func (e Entry) encode() ([]byte, error) {
+	if e.Wire != nil {
+		return json.Marshal(e)
+	}
 	call := &e.Record.Call
 	for _, text := range []*string{&call.ID, &call.Type, &call.Function.Name, &call.Function.Arguments, &call.Signature} {
 		if len(*text) > tool.MaxArgumentsBytes {
@@ -66,10 +72,10 @@ func (e Entry) encode() ([]byte, error) {
 
 // decode returns the entry with this JSON.
 func decode(content []byte) (e Entry, err error) {
-	if err = json.Unmarshal(content, &e); err == nil {
-		err = json.Unmarshal(e.Wire, &e.Record)
+	if err := errors.Join(json.Unmarshal(content, &e), json.Unmarshal(e.Wire, &e.Record)); err != nil {
+		return e, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	return e, err
+	return e, nil
 }
 
 // Outcome is "success", or the kind of a failure.
@@ -82,12 +88,10 @@ func outcome(r tool.Record) string {
 
 // callID returns the 16 bytes of a call's id.
 func callID(id string) ([]byte, error) {
-	digits := strings.ReplaceAll(id, "-", "")
-	raw, err := hex.DecodeString(digits)
-	if err != nil || len(raw) != 16 || hyphenated(raw) != strings.ToLower(id) {
+	if !folder.IsID(id) {
 		return nil, fmt.Errorf("%s: %w", strconv.Quote(id), ErrID)
 	}
-	return raw, nil
+	return hex.DecodeString(strings.ReplaceAll(id, "-", ""))
 }
 
 // hyphenated returns the id with these 16 bytes (RFC 9562, section 4).
@@ -96,22 +100,15 @@ func hyphenated(raw []byte) string {
 	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }
 
-// minPrefix is the shortest prefix of an id by which a call is found.
-const minPrefix = 8
-
 // idRange returns the first and the last id that start with a text.
 func idRange(prefix string) (first, last []byte, err error) {
-	digits := strings.ToLower(strings.ReplaceAll(prefix, "-", ""))
-	valid := len(prefix) >= minPrefix && len(digits) <= 32 && strings.Trim(digits, "0123456789abcdef") == ""
-	if valid {
-		if first, err = hex.DecodeString(digits + strings.Repeat("0", 32-len(digits))); err != nil {
-			return nil, nil, err
-		}
-		valid = strings.HasPrefix(hyphenated(first), strings.ToLower(prefix))
-	}
-	if !valid {
+	if !folder.IsPrefix(prefix) {
 		return nil, nil, fmt.Errorf("%s: %w", strconv.Quote(prefix), ErrID)
 	}
-	last, err = hex.DecodeString(digits + strings.Repeat("f", 32-len(digits)))
+	digits := strings.ReplaceAll(prefix, "-", "")
+	first, err = hex.DecodeString(digits + strings.Repeat("0", 32-len(digits)))
+	if err == nil {
+		last, err = hex.DecodeString(digits + strings.Repeat("f", 32-len(digits)))
+	}
 	return first, last, err
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,6 +16,7 @@ import (
 	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
 	"github.com/caisson-run/caisson/internal/noerr"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // TestAttackChangedLedger: whoever can write to the database, but has not the key, cannot change, remove, swap or forge
@@ -234,6 +238,108 @@ func TestAttackRecordsOfOthers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAttackLargeRecords: few calls with long results, to fill the disk before old records are removed. The control is
+// what was written in all.
+func TestAttackLargeRecords(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		const most, size = 1 << 20, 100_000
+		l := opened(t, ledger.Options{Location: location, KeepBytes: most})
+		for n := range 40 {
+			appended(t, l, entry(n, func(e *ledger.Entry) { e.Record.Result.Output = strings.Repeat("x", size) }))
+		}
+		assert.Eventually(t, func() bool { return len(found(t, l, ledger.Filter{Limit: 100})) <= most/size+2 }, 10*time.Second, time.Millisecond)
+		assert.Greater(t, 40*size, 2*most, "the control")
+		noerr.Get(l.Prune(t.Context()))(t)
+		held := found(t, l, ledger.Filter{Limit: 100})
+		assert.Less(t, len(held)*size, most)
+		assert.Greater(t, len(held)*size, most/2, "no more is removed than has to be")
+		assert.Equal(t, id(39), held[0])
+	})
+}
+
+// TestAttackPrunesInTheWay: calls whose records are appended while a large ledger is pruned wait for a part of it at
+// most.
+func TestAttackPrunesInTheWay(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		const records = 3000
+		full := noerr.Get(ledger.Open(t.Context(), ledger.Options{Location: location}))(t)
+		var group sync.WaitGroup
+		for w := range 10 {
+			group.Go(func() {
+				for n := range records / 10 {
+					assert.NoError(t, full.Append(t.Context(), entry(w*records/10+n)))
+				}
+			})
+		}
+		group.Wait()
+		require.NoError(t, full.Close(t.Context()))
+		l := opened(t, ledger.Options{Location: location, KeepCalls: 10})
+		pruned := make(chan time.Duration)
+		began := time.Now()
+		go func() {
+			_, err := l.Prune(t.Context())
+			assert.NoError(t, err)
+			pruned <- time.Since(began)
+		}()
+		longest := time.Duration(0)
+		for n := records; ; n++ {
+			one := time.Now()
+			appended(t, l, entry(n, func(e *ledger.Entry) { e.Tenant = "other" }))
+			longest = max(longest, time.Since(one))
+			select {
+			case whole := <-pruned:
+				assert.Less(t, longest, whole/4)
+				return
+			default:
+			}
+		}
+	})
+}
+
+// TestAttackLongRecordsOfOthers: who lists calls reads no long records of another tenant. The control is who made them.
+func TestAttackLongRecordsOfOthers(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		const others, long = 8, tool.MaxArgumentsBytes
+		appended(t, l, entry(0, func(e *ledger.Entry) { e.Tenant = "victim" }))
+		for n := range others {
+			appended(t, l, entry(1+n, func(e *ledger.Entry) {
+				e.Tenant, e.Record.Parent, e.Record.Function.Arguments = "attacker", id(0), strings.Repeat("x", long)
+			}))
+		}
+		allocated := func(tenant string, f ledger.Filter, want int) uint64 {
+			var before, after runtime.MemStats
+			f.Tenant = &tenant
+			runtime.ReadMemStats(&before)
+			got := noerr.Get(l.Calls(t.Context(), f))(t)
+			runtime.ReadMemStats(&after)
+			assert.Len(t, got.Entries, want, "%s: %+v", tenant, f)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		assert.Less(t, allocated("victim", ledger.Filter{}, 1), uint64(long))
+		assert.Less(t, allocated("victim", ledger.Filter{Parent: id(0)}, 0), uint64(long))
+		assert.Greater(t, allocated("attacker", ledger.Filter{}, 4<<20/long), uint64(long), "the control")
+		assert.Greater(t, allocated("attacker", ledger.Filter{Parent: id(0), MaxBytes: 1 << 30}, others), uint64(long), "the control")
+	})
+}
+
+// TestAttackLongCalls: a text of a call that is longer than arguments may be is cut. The control is as long as they may
+// be.
+func TestAttackLongCalls(t *testing.T) {
+	const most = tool.MaxArgumentsBytes
+	text := func(n int) string { return strings.Repeat("é", n/2) }
+	call := func(text string) tool.Call {
+		return tool.Call{ID: text, Type: text, Function: tool.Function{Name: text, Arguments: text}, Signature: text}
+	}
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		appended(t, l, entry(1, func(e *ledger.Entry) { e.Record.Call = call("x" + text(2*most)) }),
+			entry(2, func(e *ledger.Entry) { e.Record.Call = call(text(most)) }))
+		assert.Equal(t, call("x"+text(most-2)+"…"), noerr.Get(l.Find(t.Context(), id(1)))(t).Record.Call)
+		assert.Equal(t, call(text(most)), noerr.Get(l.Find(t.Context(), id(2)))(t).Record.Call)
+	})
 }
 
 // TestNewerTables: an earlier version does not touch what a later one has written.

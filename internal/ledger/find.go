@@ -20,6 +20,7 @@ type Filter struct {
 	Session  string
 	Outcome  string // "success", or the kind of a failure
 	Denied   bool   // those alone that were denied something
+	Prefix   string // with which the id begins: at least 8 characters
 	Parent   string // the calls that the call with this id made, oldest first
 	TopLevel bool   // those alone that no other call made
 	From, To time.Time
@@ -36,17 +37,19 @@ type Page struct {
 	Cursor string
 }
 
+// MaxLimit is the greatest limit of a [Filter].
+const MaxLimit = 1000
+
 const (
 	defaultLimit    = 50
-	maxLimit        = 1000
 	defaultMaxBytes = 4 << 20
 )
 
 // Calls returns the calls that a filter asks for, newest first.
 func (l *Ledger) Calls(ctx context.Context, f Filter) (page Page, err error) {
-	if f.Limit < 0 || f.MaxBytes < 0 || f.Limit > maxLimit {
-		return page, l.failure("find", fmt.Errorf("a limit of %d calls, %d bytes; want 0 to %d calls", f.Limit, f.MaxBytes,
-			maxLimit))
+	if f.Limit < 0 || f.MaxBytes < 0 || f.Limit > MaxLimit {
+		return page, l.failure("find", fmt.Errorf("%w: a limit of %d calls, %d bytes; want 0 to %d calls", ErrFilter,
+			f.Limit, f.MaxBytes, MaxLimit))
 	}
 	if f.Limit == 0 {
 		f.Limit = defaultLimit
@@ -123,6 +126,13 @@ func (s *search) build(ctx context.Context) (some bool, err error) {
 		}
 		s.equal = append(s.equal, equal("parent", parent))
 	}
+	if f.Prefix != "" {
+		first, last, err := idRange(f.Prefix)
+		if err != nil {
+			return false, err
+		}
+		s.where("call_id between ? and ?", first, last)
+	}
 	if f.TopLevel {
 		s.where("parent is null")
 	}
@@ -146,9 +156,9 @@ func (s *search) addWords() error {
 	case s.filter.Words == "":
 		return nil
 	case s.ledger.options.NoWords:
-		return ErrNoWords
+		return fmt.Errorf("%w: the ledger keeps no index of words", ErrFilter)
 	case len(asked) == 0:
-		return fmt.Errorf("%q has no word", s.filter.Words)
+		return fmt.Errorf("%w: %q has no word", ErrFilter, s.filter.Words)
 	}
 	s.words = s.ledger.database.Only(`"`+strings.Join(asked, `" "`)+`"`, "'"+strings.Join(asked, "' & '")+"'")
 	return nil
@@ -235,7 +245,7 @@ func (s *search) after(order string) error {
 	at, err := strconv.ParseInt(first, 36, 64)
 	id, err2 := strconv.ParseInt(second, 36, 64)
 	if !ok || err != nil || err2 != nil || s.filter.Parent != "" {
-		return fmt.Errorf("%s: %w", strconv.Quote(s.filter.Cursor), ErrCursor)
+		return fmt.Errorf("%w: %q is no cursor of this search", ErrFilter, s.filter.Cursor)
 	}
 	if strings.HasPrefix(order, "at") {
 		s.where("(at, id) < (?, ?)", at, id)

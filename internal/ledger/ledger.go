@@ -29,8 +29,9 @@ var (
 	ErrAmbiguous = errors.New("several records match the id")
 	ErrID        = errors.New("not a call id or a prefix of one")
 	ErrTooLarge  = errors.New("the record is too large to keep")
-	ErrCursor    = errors.New("not a cursor of this search")
-	ErrNoWords   = errors.New("the ledger keeps no index of words")
+	ErrDamaged   = errors.New("the record is damaged")
+	ErrKept      = errors.New("there is a record of this call")
+	ErrFilter    = errors.New("no calls can be found in this way")
 	ErrKey       = errors.New("not a key for checkpoints")
 )
 
@@ -75,16 +76,17 @@ type Ledger struct {
 	key      ed25519.PrivateKey // nil to sign nothing
 	chain    int64
 
-	queue chan *waiting
-	ended chan struct{} // closed when the queue has been written
+	queue      chan *waiting
+	ended      chan struct{} // closed when the queue has been written
+	added      added
+	due        chan struct{} // gets one when there may be something to prune or to sign
+	maintained sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	added  sync.WaitGroup // those that are about to join the queue
+	mu      sync.Mutex
+	closed  bool
+	joining sync.WaitGroup // those that are about to join the queue
 
-	// Used by the writer alone.
-	names     names
-	retention retention
+	names names // used by the writer alone
 }
 
 // Open opens the ledger at a location, and creates it if there is none.
@@ -103,9 +105,11 @@ func Open(ctx context.Context, options Options) (*Ledger, error) {
 	if err != nil {
 		return nil, l.failure("open", errors.Join(err, l.database.Close()))
 	}
-	l.queue, l.ended = make(chan *waiting, maxGroup), make(chan struct{})
-	l.retention.ledger = l
-	go l.write(context.WithoutCancel(ctx))
+	l.queue, l.ended, l.due = make(chan *waiting, maxGroup), make(chan struct{}), make(chan struct{}, 1)
+	ctx = context.WithoutCancel(ctx)
+	go l.write(ctx)
+	l.maintained.Add(1)
+	go l.maintain(ctx)
 	return l, nil
 }
 
@@ -142,11 +146,12 @@ func (l *Ledger) Close(ctx context.Context) error {
 	if closed {
 		return nil
 	}
-	l.added.Wait()
+	l.joining.Wait()
 	close(l.queue)
 	<-l.ended
+	l.maintained.Wait()
 	var err error
-	if l.retention.unsigned > 0 {
+	if l.added.unsigned.Load() > 0 {
 		_, err = l.Prune(ctx)
 		err = errors.Join(err, l.checkpoint(ctx))
 	}

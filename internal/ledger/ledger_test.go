@@ -3,6 +3,8 @@ package ledger_test
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -11,7 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/internal/ledger"
+	"github.com/caisson-run/caisson/internal/ledger/internal/database"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -59,7 +63,7 @@ func TestFindNames(t *testing.T) {
 			require.ErrorIs(t, err, want, prefix)
 		}
 		require.ErrorIs(t, l.Append(t.Context(), entry(1, func(e *ledger.Entry) { e.Record.CallID = "call_1" })), ledger.ErrID)
-		require.Error(t, l.Append(t.Context(), similar), "an id is there once")
+		require.ErrorIs(t, l.Append(t.Context(), similar), ledger.ErrKept)
 		appended(t, l, entry(2))
 	})
 }
@@ -199,4 +203,72 @@ func TestAppendEndsWithItsContext(t *testing.T) {
 		}
 		appended(t, l, entry(2))
 	})
+}
+
+// TestOldFolder: what an earlier version has kept in files is there, in its order, and is not imported twice. What
+// cannot be read is left out.
+func TestOldFolder(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		state := filepath.Join(t.TempDir(), "state")
+		old := filepath.Join(state, "records")
+		require.NoError(t, os.MkdirAll(old, 0o700))
+		write := func(name, content string) {
+			require.NoError(t, os.WriteFile(filepath.Join(old, name), []byte(content), 0o600))
+		}
+		record := noerr.Get(json.Marshal(entry(1).Record))(t)
+		write(id(1)+".json", `{"tenant":"acme","time":"2026-11-20T12:00:00Z","source":"/tools","manifest":"","record":`+string(record)+`}`)
+		record = noerr.Get(json.Marshal(entry(2).Record))(t)
+		write(id(2)+".json", `{"tenant":"","time":"2026-11-21T12:00:00Z","source":"","manifest":"","record":`+string(record)+`}`)
+		write(id(3)+".json", "{")
+		write(".draft.tmp", "{")
+		require.True(t, ledger.Exists(state))
+		options := ledger.Options{Location: location}
+		for range 2 {
+			l := noerr.Get(ledger.OpenIn(t.Context(), state, options))(t)
+			assert.Equal(t, numbers(2, 1), found(t, l, ledger.Filter{}))
+			kept := noerr.Get(l.Find(t.Context(), id(1)))(t)
+			assert.Equal(t, "acme", kept.Tenant)
+			assert.Equal(t, string(noerr.Get(json.Marshal(entry(1).Record))(t)), string(kept.Wire), "byte for byte")
+			require.NoError(t, l.Close(t.Context()))
+		}
+		assert.NoDirExists(t, old)
+		assert.DirExists(t, old+"-imported")
+	})
+}
+
+// TestExposedFolder: nothing is kept where other users could read it.
+func TestExposedFolder(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o755))
+	_, err := ledger.Open(t.Context(), ledger.Options{Location: dir})
+	require.ErrorIs(t, err, folder.ErrExposed)
+	files := noerr.Get(os.ReadDir(dir))(t)
+	assert.Empty(t, files)
+	dir = filepath.Join(dir, "state")
+	opened(t, ledger.Options{Location: dir})
+	for _, file := range noerr.Get(os.ReadDir(dir))(t) {
+		assert.Equal(t, os.FileMode(0o600), noerr.Get(file.Info())(t).Mode().Perm(), file.Name())
+	}
+}
+
+// TestLostFile: what is appended once the file is lost is not said to be kept.
+func TestLostFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	l := opened(t, ledger.Options{Location: dir})
+	appended(t, l, entry(1))
+	file := filepath.Join(dir, database.FileName)
+	require.NoError(t, os.Rename(file, file+"-away"))
+	require.ErrorIs(t, l.Append(t.Context(), entry(2)), database.ErrMoved)
+	require.NoError(t, os.Rename(file+"-away", file))
+	appended(t, l, entry(2))
+}
+
+func TestLocations(t *testing.T) {
+	for _, wrong := range []string{"", "mysql://user:secret@host/db", "postgres://user:secret@127.0.0.1:1/db?password=secret", "postgres://[user:secret@/"} {
+		_, err := ledger.Open(t.Context(), ledger.Options{Location: wrong})
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), "secret")
+	}
+	_, err := ledger.Open(t.Context(), ledger.Options{Location: "mysql://host/db"})
+	require.ErrorIs(t, err, database.ErrLocation)
 }

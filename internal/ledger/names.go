@@ -2,8 +2,10 @@ package ledger
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -58,9 +60,9 @@ func (n *names) id(ctx context.Context, tx *database.Tx, kind nameKind, text str
 	id, err := idOf(ctx, tx, kind, text)
 	if errors.Is(err, sql.ErrNoRows) {
 		if kind == tenantName {
-			_, err = tx.Exec(ctx, "insert into tenants (name, calls, bytes) values (?, 0, 0) on conflict do nothing", clean(text))
+			_, err = tx.Exec(ctx, insertTenant, clean(text))
 		} else {
-			_, err = tx.Exec(ctx, "insert into names (kind, name) values (?, ?) on conflict do nothing", int64(kind), clean(text))
+			_, err = tx.Exec(ctx, insertName, int64(kind), clean(text))
 		}
 		if err == nil {
 			id, err = idOf(ctx, tx, kind, text)
@@ -76,6 +78,12 @@ func (n *names) id(ctx context.Context, tx *database.Tx, kind nameKind, text str
 	return id, nil
 }
 
+// Another process may add the same.
+const (
+	insertTenant = "insert into tenants (name, calls, bytes) values (?, 0, 0) on conflict do nothing"
+	insertName   = "insert into names (kind, name) values (?, ?) on conflict do nothing"
+)
+
 // idOf returns the id of a name that is there.
 func idOf(ctx context.Context, tx *database.Tx, kind nameKind, text string) (id int64, err error) {
 	if kind == tenantName {
@@ -86,8 +94,15 @@ func idOf(ctx context.Context, tx *database.Tx, kind nameKind, text string) (id 
 	return id, err
 }
 
-// clean returns a text that both databases can hold: not all bytes are allowed, and no two texts become the same.
+// maxName is the longest name in bytes that is held as it is.
+const maxName = 512
+
+// clean returns a text that both databases can hold and index: not all bytes are allowed, nor any length. No two texts
+// become the same.
 func clean(text string) string {
+	if len(text) > maxName {
+		return fmt.Sprintf(`"%x`, sha256.Sum256([]byte(text)))
+	}
 	if utf8.ValidString(text) && !strings.Contains(text, "\x00") && !strings.HasPrefix(text, `"`) {
 		return text
 	}

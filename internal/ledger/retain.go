@@ -4,54 +4,75 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
 )
 
-// A ledger is pruned after so many entries, or entries with so many bytes, have been added. In between, it may exceed
-// its limits by as much.
+// A ledger is pruned after so many entries, or entries with so many bytes, have been added, or an eighth of its limits.
+// In between, it may exceed its limits by as much.
 const (
 	pruneAfter      = 1024
 	pruneAfterBytes = 64 << 20
 )
 
-// checkpointAfter is after how many entries the last link is signed, and checkpointEvery after how long, if there are
-// new entries.
+// checkpointAfter is after how many entries the last link is signed, and maintainEvery after how long, if there are new
+// entries. Then records that are too old are removed, too.
 const (
 	checkpointAfter = 1024
-	checkpointEvery = time.Minute
+	maintainEvery   = time.Minute
 )
 
-// maxRemoved is how many entries are removed in one transaction, so that others do not wait for long.
-const maxRemoved = 256
+// Bounds of what is removed in one transaction, so that others do not wait for long: contents, and links.
+const (
+	maxRemoved = 64
+	maxTidied  = 1000
+)
 
-// maxTidied is how many links are removed from a chain in one transaction.
-const maxTidied = 10_000
+// added counts what was added since the ledger was pruned, and since a link was signed.
+type added struct{ entries, bytes, unsigned atomic.Int64 }
 
-// retention counts what was added since the ledger was pruned, and since a link was signed. It is used by the writer
-// alone.
-type retention struct {
-	ledger   *Ledger
-	entries  int
-	bytes    int
-	unsigned int
-	signed   time.Time
+// count counts entries, and reports whether it is time to prune or to sign.
+func (l *Ledger) count(entries, bytes int) (due bool) {
+	l.added.entries.Add(int64(entries))
+	l.added.bytes.Add(int64(bytes))
+	return l.added.unsigned.Add(int64(entries)) >= checkpointAfter || l.isOver()
 }
 
-// added prunes and signs if it is time to.
-func (r *retention) added(ctx context.Context, entries, bytes int) {
-	r.entries, r.bytes, r.unsigned = r.entries+entries, r.bytes+bytes, r.unsigned+entries
-	if r.entries >= pruneAfter || r.bytes >= pruneAfterBytes {
-		r.entries, r.bytes = 0, 0
-		if _, err := r.ledger.Prune(ctx); err != nil {
-			r.ledger.options.Logger.ErrorContext(ctx, "old records cannot be removed", "err", err)
+// isOver reports whether so much was added that the ledger should be pruned.
+func (l *Ledger) isOver() bool {
+	o := &l.options
+	return l.added.entries.Load() >= min(pruneAfter, o.KeepCalls/8+1) ||
+		l.added.bytes.Load() >= min(pruneAfterBytes, o.KeepBytes/8+1)
+}
+
+// maintain prunes and signs when it is time to, until the ledger is closed. Entries are added meanwhile.
+func (l *Ledger) maintain(ctx context.Context) {
+	defer l.maintained.Done()
+	clock := time.NewTicker(maintainEvery)
+	defer clock.Stop()
+	for {
+		tick := false
+		select {
+		case <-l.ended:
+			return
+		case <-clock.C:
+			tick = true
+		case <-l.due:
 		}
-	}
-	if r.unsigned >= checkpointAfter || time.Since(r.signed) >= checkpointEvery {
-		r.unsigned, r.signed = 0, time.Now()
-		if err := r.ledger.checkpoint(ctx); err != nil {
-			r.ledger.options.Logger.ErrorContext(ctx, "a checkpoint cannot be written", "err", err)
+		old := tick && l.options.KeepFor > 0
+		if old || l.isOver() {
+			l.added.entries.Store(0)
+			l.added.bytes.Store(0)
+			if _, err := l.Prune(ctx); err != nil {
+				l.options.Logger.ErrorContext(ctx, "old records cannot be removed", "err", err)
+			}
+		}
+		if unsigned := l.added.unsigned.Load(); tick && unsigned > 0 || unsigned >= checkpointAfter {
+			if err := l.checkpoint(ctx); err != nil {
+				l.options.Logger.ErrorContext(ctx, "a checkpoint cannot be written", "err", err)
+			}
 		}
 	}
 }
@@ -61,7 +82,7 @@ func (r *retention) added(ctx context.Context, entries, bytes int) {
 func (l *Ledger) Prune(ctx context.Context) (pruned int64, err error) {
 	for {
 		var removed int64
-		err := l.database.Update(ctx, func(tx *database.Tx) (err error) {
+		err := l.removing(ctx, func(tx *database.Tx) (err error) {
 			if removed, err = l.pruneSome(ctx, tx); err != nil || removed > 0 || pruned == 0 {
 				return err
 			}
@@ -72,6 +93,18 @@ func (l *Ledger) Prune(ctx context.Context) (pruned int64, err error) {
 		}
 		pruned += removed
 	}
+}
+
+// removing runs work in a transaction during which nothing is added.
+func (l *Ledger) removing(ctx context.Context, work func(tx *database.Tx) error) error {
+	return l.database.Update(ctx, func(tx *database.Tx) error {
+		var number int64
+		err := tx.Row(ctx, "select number from removals"+l.database.Only("", " for update"), nil, &number)
+		if err != nil {
+			return err
+		}
+		return work(tx)
+	})
 }
 
 // pruneSome removes some records, and returns how many.
@@ -108,7 +141,9 @@ func (l *Ledger) pruneSome(ctx context.Context, tx *database.Tx) (removed int64,
 }
 
 // remove removes the contents of the calls that a query selects.
-func (l *Ledger) remove(ctx context.Context, tx *database.Tx, query string, arguments ...any) (removed int64, err error) {
+func (l *Ledger) remove(
+	ctx context.Context, tx *database.Tx, query string, arguments ...any,
+) (removed int64, err error) {
 	type row struct{ id, tenant, bytes int64 }
 	var rows []row
 	err = tx.Rows(ctx, "select id, tenant, length(content) from calls where id in ("+query+")", arguments,
@@ -139,8 +174,8 @@ func (l *Ledger) remove(ctx context.Context, tx *database.Tx, query string, argu
 }
 
 // erase leaves of a call what its chain needs.
-const erase = `update calls set parent = null, tenant = null, tool = null, person = null, session = null, outcome = null,
-	denied = null, salt = null, content = null`
+const erase = `update calls set parent = null, tenant = null, tool = null, person = null, session = null,
+	outcome = null, denied = null, salt = null, content = null`
 
 // tidy removes the links with which a chain begins and whose contents are gone, and names that no call has any more.
 func (l *Ledger) tidy(ctx context.Context, tx *database.Tx) error {
@@ -172,8 +207,7 @@ func (l *Ledger) tidy(ctx context.Context, tx *database.Tx) error {
 // tidyChain removes the links before the first whose content is there, but for the last link. What they were is signed.
 func (l *Ledger) tidyChain(ctx context.Context, tx *database.Tx, chain int64) error {
 	var base, kept int64
-	err := tx.Row(ctx, "select base_seq, seq from chains where id = ?"+l.database.Only("", " for update"), []any{chain},
-		&base, &kept)
+	err := tx.Row(ctx, "select base_seq, seq from chains where id = ?", []any{chain}, &base, &kept)
 	if err != nil {
 		return err
 	}
@@ -204,8 +238,9 @@ func (l *Ledger) tidyChain(ctx context.Context, tx *database.Tx, chain int64) er
 func (l *Ledger) Erase(ctx context.Context, tenant, user string) (erased int64, err error) {
 	for {
 		var removed int64
-		err := l.database.Update(ctx, func(tx *database.Tx) (err error) {
-			query, arguments := "select id from calls where tenant = (select id from tenants where name = ?)", []any{clean(tenant)}
+		err := l.removing(ctx, func(tx *database.Tx) (err error) {
+			query := "select id from calls where tenant = (select id from tenants where name = ?)"
+			arguments := []any{clean(tenant)}
 			if user != "" {
 				query += " and person = (select id from names where kind = ? and name = ?)"
 				arguments = append(arguments, int64(personName), clean(user))

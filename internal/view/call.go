@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/internal/check"
-	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -24,7 +24,7 @@ type Call struct {
 	Explanation explanation     `json:"explanation"`
 	Calls       []made          `json:"calls"` // calls that this one made
 
-	entry records.Entry
+	entry ledger.Entry
 	exit  int
 }
 
@@ -60,7 +60,7 @@ type denied struct {
 
 // NewCall explains a call from its record and the records of the calls that it made. exit is the exit code of "caisson
 // call" for such a result, or 0 if it depends on more than that.
-func NewCall(entry records.Entry, calls []records.Entry, exit int) Call {
+func NewCall(entry ledger.Entry, calls []ledger.Entry, exit int) Call {
 	record := entry.Record
 	c := Call{
 		Time: entry.Time, Source: entry.Source, Manifest: entry.Manifest, Record: entry.Wire,
@@ -91,7 +91,7 @@ func NewCall(entry records.Entry, calls []records.Entry, exit int) Call {
 }
 
 // kindHints says what can be done about a failure that was not a denial.
-func kindHints(kind tool.Kind, entry records.Entry) []string {
+func kindHints(kind tool.Kind, entry ledger.Entry) []string {
 	l, isLimit := Limits[kind]
 	manifest := entry.Manifest
 	flag, _, _ := strings.Cut(l.Flag, " ")
@@ -296,7 +296,7 @@ func ExplainCommand(id string, dir *string) string {
 }
 
 // CallLine describes a call in a line: its tool, its outcome and its time.
-func CallLine(entry records.Entry) string {
+func CallLine(entry ledger.Entry) string {
 	return fmt.Sprintf("%s, %s, %s", entry.Record.Function.Name, outcomeOf(entry.Record), localTime(entry.Time))
 }
 

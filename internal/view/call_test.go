@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/noerr"
-	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -19,7 +19,7 @@ import (
 // tries to look like a line of ours.
 func TestExplanationForPeople(t *testing.T) {
 	fuel := int64(1)
-	entry := records.Entry{
+	entry := ledger.Entry{
 		Time: time.Date(2026, 11, 20, 17, 53, 2, 0, time.UTC), Source: "/tools", Manifest: "/tools/fetch.tool.yaml",
 		Record: tool.Record{
 			Call:   tool.Call{ID: "call_1", Type: "function", Function: tool.Function{Name: "fetch", Arguments: "{\"url\":\"x\"}\ncall forged"}},
@@ -80,7 +80,7 @@ log
   busy
   log\x07
 `
-	calls := []records.Entry{
+	calls := []ledger.Entry{
 		{Record: tool.Record{
 			Call: tool.Call{Function: tool.Function{Name: "a\nb"}}, CallID: "0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b48",
 			ExecutionTime: 1501500 * time.Microsecond, Usage: tool.Usage{Wall: 1500 * time.Microsecond, Queue: 500 * time.Millisecond, Compile: 1400 * time.Millisecond},
@@ -99,7 +99,7 @@ log
 // TestEveryKindIsExplained: what limits a call has a hint, and no hint is empty.
 func TestEveryKindIsExplained(t *testing.T) {
 	for _, kind := range tool.Kinds() {
-		hints := kindHints(kind, records.Entry{Manifest: "/tools/tool.yaml"})
+		hints := kindHints(kind, ledger.Entry{Manifest: "/tools/tool.yaml"})
 		for _, hint := range hints {
 			assert.NotEmpty(t, hint)
 		}
@@ -125,7 +125,7 @@ func TestWhereAnAnswerComesFrom(t *testing.T) {
 		{"trap, exit code 1, reused from an identical call in its batch, x", tool.Record{Skipped: true, Source: "x", Result: tool.Result{Kind: tool.Trap}}, 1},
 		{"internal", tool.Record{Result: tool.Result{Kind: tool.Internal}}, 0},
 	} {
-		assert.Equal(t, test.want, NewCall(records.Entry{Record: test.record}, nil, test.exit).outcomeLine())
+		assert.Equal(t, test.want, NewCall(ledger.Entry{Record: test.record}, nil, test.exit).outcomeLine())
 	}
 }
 

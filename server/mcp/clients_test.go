@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
-	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -206,12 +205,7 @@ func TestClientsOfficial(t *testing.T) {
 // cancelled reports whether a call of the tool slow was cancelled, as the record says.
 func cancelled(t *testing.T, state string) bool {
 	t.Helper()
-	folder := records.In(state)
-	newest, err := folder.Newest("", 100)
-	require.NoError(t, err)
-	for _, id := range newest {
-		entry, err := folder.Find(id)
-		require.NoError(t, err)
+	for _, entry := range tooltest.KeptCalls(t, state) {
 		if entry.Record.Function.Name == "slow" {
 			return entry.Record.Result.Kind == tool.Cancelled
 		}

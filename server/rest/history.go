@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/caisson-run/caisson"
@@ -29,17 +30,54 @@ type explainedCall struct {
 const maxListed = 100
 
 func (x *exchange) listCalls() (reply, error) {
-	limit, err := integer(x.query, "limit", 50, maxListed)
+	f, err := x.callFilter()
 	if err != nil {
 		return reply{}, err
 	}
-	found, err := x.api.host.KeptCalls(x.request.Context(), x.caller.Tenant, int(limit))
-	if err != nil {
-		return reply{}, err
-	}
-	return answer(http.StatusOK, struct {
+	listed := struct {
 		Calls []keptCall `json:"calls"`
-	}{shownCalls(found)})
+		Next  *string    `json:"next_cursor"`
+	}{Calls: []keptCall{}}
+	if f.Limit == 0 {
+		return answer(http.StatusOK, listed)
+	}
+	found, next, err := x.api.host.KeptCalls(x.request.Context(), x.caller.Tenant, f)
+	if errors.Is(err, caisson.ErrFilter) {
+		return reply{}, refuse(http.StatusBadRequest, "the cursor is not one of this list, or there is no word in words, or "+
+			"the server keeps no index of words")
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	if listed.Calls = shownCalls(found); next != "" {
+		listed.Next = &next
+	}
+	return answer(http.StatusOK, listed)
+}
+
+// callFilter reads which calls are asked for.
+func (x *exchange) callFilter() (f caisson.CallFilter, err error) {
+	f = caisson.CallFilter{
+		Tool: x.query.Get("tool"), User: x.query.Get("user"), Session: x.query.Get("session"), Words: x.query.Get("words"),
+		Outcome: x.query.Get("outcome"), Cursor: x.query.Get("cursor"),
+	}
+	kinds := append([]tool.Kind{"success"}, tool.Kinds()...)
+	if f.Outcome != "" && !slices.Contains(kinds, tool.Kind(f.Outcome)) {
+		return f, refuse(http.StatusBadRequest, "outcome must be one of %s", joined(kinds))
+	}
+	if f.Denied, err = boolean(x.query, "denied"); err != nil {
+		return f, err
+	}
+	for name, to := range map[string]*time.Time{"from": &f.From, "to": &f.To} {
+		if given := x.query.Get(name); given != "" {
+			if *to, err = time.Parse(time.RFC3339, given); err != nil {
+				return f, refuse(http.StatusBadRequest, "%s must be a time such as 2026-11-29T12:00:00Z", name)
+			}
+		}
+	}
+	limit, err := integer(x.query, "limit", 50, maxListed)
+	f.Limit = int(limit)
+	return f, err
 }
 
 func shownCalls(found []caisson.KeptCall) []keptCall {

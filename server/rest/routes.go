@@ -104,10 +104,11 @@ func (a *API) routes() []*route {
 		},
 		{
 			id: "list_calls", method: http.MethodGet, path: "/v1/calls", scope: auth.Read, tag: "calls",
-			summary: "The newest calls",
-			about: "Newest first, and fewer than asked for if their records have more than 4 MiB. Only the newest calls of " +
-				"the server are kept, and only if it keeps records.",
-			query: []string{"limit"}, answers: map[int]string{200: "KeptCalls"}, refused: []int{400},
+			summary: "The calls that have ended",
+			about: "Newest first, and fewer than asked for if their records have more than 4 MiB. How many calls are kept, " +
+				"and whether any, is for the server to say.",
+			query:   []string{"tool", "user", "session", "outcome", "denied", "from", "to", "words", "limit", "cursor"},
+			answers: map[int]string{200: "KeptCalls"}, refused: []int{400},
 			handle: (*exchange).listCalls,
 		},
 		{

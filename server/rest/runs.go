@@ -255,7 +255,7 @@ func (x *exchange) listRuns() (reply, error) {
 	}{shown})
 }
 
-func joined(all []runStatus) string {
+func joined[T ~string](all []T) string {
 	var names []string
 	for _, s := range all {
 		names = append(names, string(s))

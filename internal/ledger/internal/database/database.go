@@ -20,6 +20,8 @@ import (
 var (
 	// ErrNewer means that a later version of Caisson has changed the tables.
 	ErrNewer = errors.New("the ledger was written by a later version of Caisson; run that version")
+	// ErrMoved means that the file of the ledger was removed or replaced while it was open.
+	ErrMoved = errors.New("the file was removed or replaced")
 	// ErrLocation means that a location is neither a folder nor the URL of a PostgreSQL database.
 	ErrLocation = errors.New("not the URL of a PostgreSQL database")
 )
@@ -37,7 +39,8 @@ type DB struct {
 	kind      kind
 	pool      *sql.DB // of SQLite, the connections that only read
 	close     func() error
-	reserving *sql.Conn // of PostgreSQL, what holds the reserved numbers
+	reserving *sql.Conn    // of PostgreSQL, what holds the reserved numbers
+	unmoved   func() error // of SQLite, fails if the file is not there any more: writing it would succeed
 
 	// SQLite has one connection that writes, since a second would only wait for it. Its statements stay prepared;
 	// pgx does the same for those of PostgreSQL.
@@ -70,8 +73,8 @@ func IsURL(location string) bool { return strings.Contains(location, "://") }
 // Close closes the database.
 func (d *DB) Close() error { return d.close() }
 
-// Reserve reports whether no other process has reserved a number, and reserves it until the database is closed. A process
-// that loses its connection loses its number. With SQLite, all processes may have the same.
+// Reserve reports whether no other process has reserved a number, and reserves it until the database is closed. A
+// process that loses its connection loses its number. With SQLite, all processes may have the same.
 func (d *DB) Reserve(ctx context.Context, number int64) (free bool, err error) {
 	if d.kind == sqliteKind {
 		return true, nil
@@ -96,15 +99,18 @@ func (d *DB) Only(sqlite, postgres string) string {
 	return sqlite
 }
 
-// Update runs work in a transaction, and commits it unless work fails. What is committed is durable, even if the machine
-// loses its power. Of SQLite's transactions one runs at a time; those of PostgreSQL must lock the rows that they depend
-// on.
+// Update runs work in a transaction, and commits it unless work fails. What is committed is durable, even if the
+// machine loses its power. Of SQLite's transactions one runs at a time; those of PostgreSQL must lock the rows that
+// they depend on.
 func (d *DB) Update(ctx context.Context, work func(tx *Tx) error) error {
 	if d.writer == nil {
 		return d.onPool(ctx, "begin", work)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.unmoved(); err != nil {
+		return err
+	}
 	return transact(ctx, &Tx{d, d.writer, d.prepared}, "begin immediate", work)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,8 +25,10 @@ func openSQLite(ctx context.Context, dir string) (*DB, error) {
 	}
 	// SQLite would let other users read the file; the folder keeps them out, but its mode may be changed later.
 	file, err := root.OpenFile(FileName, os.O_RDWR|os.O_CREATE, 0o600)
+	var opened os.FileInfo
 	if err == nil {
-		err = file.Close()
+		opened, err = file.Stat()
+		err = errors.Join(err, file.Close())
 	}
 	if err = errors.Join(err, root.Close()); err != nil {
 		return nil, err
@@ -42,6 +45,12 @@ func openSQLite(ctx context.Context, dir string) (*DB, error) {
 	}
 	read.SetMaxOpenConns(readers)
 	db := &DB{kind: sqliteKind, pool: read, prepared: map[string]*sql.Stmt{}}
+	db.unmoved = func() error {
+		if now, err := os.Lstat(path); err != nil || !os.SameFile(opened, now) {
+			return &fs.PathError{Op: "write", Path: path, Err: errors.Join(ErrMoved, err)}
+		}
+		return nil
+	}
 	db.close = func() error {
 		db.mu.Lock()
 		defer db.mu.Unlock()
