@@ -31,6 +31,10 @@ type answerWriter struct {
 // lastWords is the maximum time of an answer that has begun once the caller may no longer act.
 const lastWords = 300 * time.Millisecond
 
+// noWords is the maximum time until the answer begins then. What a handler reads of a body may wait for a client that
+// does not take what TLS answers to updates of its key.
+const noWords = 2 * time.Second
+
 // end ends the answer soon, since the caller may no longer act. ctx ends when the request has been answered whole; end
 // does nothing then.
 func (w *answerWriter) end(ctx context.Context, why error) {
@@ -39,8 +43,11 @@ func (w *answerWriter) end(ctx context.Context, why error) {
 	if !w.connection.takesNoMore(ctx) {
 		return
 	}
-	if w.ended = why; w.begun {
+	w.ended = why
+	if w.begun {
 		w.connection.endIn(lastWords)
+	} else {
+		w.connection.endIn(noWords)
 	}
 }
 

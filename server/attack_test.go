@@ -313,6 +313,34 @@ func TestRecordsOfAnyLength(t *testing.T) {
 	}
 }
 
+// TestRefusalsOfLongBodies: a client that sends a long body behind a header that is refused gets the answer.
+func TestRefusalsOfLongBodies(t *testing.T) {
+	for name, options := range map[string]Options{"plain": {}, "over TLS": {TLS: certificate(t)}} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, options)
+			body := strings.Repeat("x", 4<<20)
+			header := "POST /echo HTTP/1.1\r\nHost: localhost\r\n" + strings.Repeat("a: b\r\n", maxFields+50) +
+				"Content-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
+			for range 10 {
+				var c net.Conn
+				var err error
+				if c, err = net.Dial("tcp", r.address); options.TLS != nil {
+					c, err = tls.Dial("tcp", r.address, &tls.Config{InsecureSkipVerify: true})
+				}
+				require.NoError(t, err)
+				sent := make(chan struct{})
+				go func() {
+					defer close(sent)
+					_, _ = io.WriteString(c, header+body)
+				}()
+				assert.Contains(t, firstLine(t, c), "431")
+				require.NoError(t, c.Close())
+				<-sent
+			}
+		})
+	}
+}
+
 // heldBack keeps what is written while it is on.
 type heldBack struct {
 	net.Conn
@@ -360,7 +388,7 @@ func TestAttackLongHandshakes(t *testing.T) {
 	} {
 		client, server := net.Pipe()
 		defer client.Close()
-		s := &socket{stallConn: stallConn{server, time.Hour}}
+		s := &socket{stallConn: stallConn{server, time.Hour}, delays: &delays{}, gone: make(chan struct{})}
 		if test.encrypted {
 			s.limits = &limits{helloBytes, handshakeBytes, overheadBytes}
 		}

@@ -29,6 +29,7 @@ type connections struct {
 	changed sync.Cond
 	held    map[*connection]struct{}
 	unasked unasked
+	delays  delays
 	paced   int         // of those that are held, and wait before more is read from them
 	lowered time.Time   // when the limit was lowered
 	raising *time.Timer // raises it; nil if it was never lowered
@@ -82,7 +83,7 @@ func (c *connections) Accept() (net.Conn, error) {
 
 // hold returns a connection to a client.
 func (c *connections) hold(accepted net.Conn) *connection {
-	s := &socket{stallConn: stallConn{accepted, c.stall}, limits: c.limits}
+	s := &socket{stallConn: stallConn{accepted, c.stall}, limits: c.limits, delays: &c.delays, gone: make(chan struct{})}
 	held := &connection{Conn: s, socket: s, of: c, since: time.Now()}
 	if c.encrypt != nil {
 		held.tls = tls.Server(s, c.encrypt)
@@ -180,13 +181,13 @@ func withDescriptors(ctx context.Context, do func() error) error {
 const sendBuffer = 128 << 10
 
 // longest returns the connection that has had no authenticated request for longest, except one, or nil if all have
-// one. The caller must hold c.mu.
+// one. Those that net/http has closed come first. The caller must hold c.mu.
 func (c *connections) longest(except *connection) (found *connection) {
 	for one := range c.held {
 		if one == except {
 			continue
 		}
-		if !one.running && (found == nil || one.since.Before(found.since)) {
+		if !one.running && (found == nil || one.lingers || !found.lingers && one.since.Before(found.since)) {
 			found = one
 		}
 	}
@@ -273,6 +274,7 @@ type connection struct {
 	last     bool        // it takes no request after the one that it carries
 	expiry   *time.Timer // drops it; nil if none is set
 	closed   bool
+	lingers  bool // net/http has closed it, and its client may still read
 
 	early   bool // its request was read with the one before it
 	cost    int  // of the request that is being read and is not authenticated, in unasked
@@ -353,6 +355,9 @@ func (c *connection) begin(left func()) (end func()) {
 	})
 }
 
+// lingerTime is the time that a client has to read an answer before its connection is reset. net/http gives as much.
+const lingerTime = 500 * time.Millisecond
+
 // settle ends the request that has been answered. The caller must hold the lock of connections.
 func (c *connection) settle() {
 	if c.answered == nil {
@@ -418,12 +423,20 @@ func (c *connection) Write(p []byte) (int, error) {
 }
 
 // Close implements [net.Conn]. Only clients with an authenticated request get TLS's notice of the end, since writing it
-// may wait for the client. The connection is held meanwhile, so that it can be dropped.
+// may wait for the client. The connection is held meanwhile, so that it can be dropped. So is one whose request has a
+// body that is not read: the system would reset it, and take the answer away from a client that still sends.
 func (c *connection) Close() error {
 	c.of.mu.Lock()
 	conn := net.Conn(c.socket)
 	if c.running {
 		conn = c.Conn
+	}
+	if t, ok := c.socket.Conn.(*net.TCPConn); ok && c.silent.Load() && !c.closed && !c.lingers {
+		defer c.of.mu.Unlock()
+		c.lingers = true
+		c.settle()
+		c.expireIn(min(lingerTime, c.of.refusal))
+		return t.CloseWrite()
 	}
 	c.of.mu.Unlock()
 	err := conn.Close()

@@ -3,7 +3,9 @@ package server
 import (
 	"crypto/tls"
 	"errors"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // crypto/tls keeps each message of a handshake until it is whole, and then holds up to thirty times its length: clients
@@ -49,12 +51,17 @@ func limitsOf(config *tls.Config, headerBytes int) limits {
 type socket struct {
 	stallConn
 	limits *limits // nil without TLS
+	delays *delays // of all connections
+	gone   chan struct{}
+	shut   sync.Once // closes gone
 
 	greeted     atomic.Bool  // the first message of the handshake has arrived
 	established atomic.Bool  // the handshake has ended
 	handled     atomic.Bool  // a handler answers a request
 	ahead       atomic.Int64 // bytes that were read since a part of a request was, or since the beginning
 	request     atomic.Int64 // bytes that were read for a request whose handler has not been called
+	short       atomic.Int64 // bytes by which the records of a request are shorter than fair ones
+	records     records      // only Read uses it
 }
 
 // Read implements [net.Conn].
@@ -62,7 +69,12 @@ func (s *socket) Read(p []byte) (int, error) {
 	if s.limits == nil {
 		return s.stallConn.Read(p)
 	}
-	n, err := s.stallConn.Read(p[:min(len(p), readBytes)])
+	most := readBytes
+	if s.short.Load() > freeRecords*fairRecord {
+		most = fewRecords
+	}
+	n, err := s.stallConn.Read(p[:min(len(p), most)])
+	s.delay(p[:n])
 	limit := int64(recordBytes)
 	switch {
 	case !s.greeted.Load():
@@ -80,10 +92,33 @@ func (s *socket) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// delay waits a little if the client sends many short records.
+func (s *socket) delay(part []byte) {
+	begun := s.records.add(part)
+	short := max(s.short.Load()+int64(begun)*fairRecord-int64(len(part)), 0)
+	s.short.Store(short)
+	if short <= freeRecords*fairRecord {
+		return
+	}
+	wait := time.NewTimer(s.delays.of(begun, time.Now()))
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-s.gone:
+	}
+}
+
+// Close implements [net.Conn].
+func (s *socket) Close() error {
+	s.shut.Do(func() { close(s.gone) })
+	return s.stallConn.Close()
+}
+
 // idle notes that the next request begins.
 func (s *socket) idle() {
 	s.handled.Store(false)
 	s.request.Store(0)
+	s.short.Store(0)
 }
 
 // delivered notes that a part of a request has arrived: crypto/tls then keeps no part of another message, since it

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/server/auth"
 )
 
@@ -216,5 +218,33 @@ func TestAttackConnectionsOutliveRefusals(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 		assert.Equal(t, test.ends, response.Close, test)
+	}
+}
+
+// TestAttackHandlersThatWait: a token is revoked while the handler of its request waits for the client and cannot be
+// cancelled. The connection ends soon. The control is a token that works.
+func TestAttackHandlersThatWait(t *testing.T) {
+	t.Parallel()
+	for name, revoked := range map[string]bool{"revoked": true, "control": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			of := tokens(t)
+			token, id := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Call}})
+			began, end := make(chan struct{}), make(chan struct{})
+			r := start(t, Options{Tokens: of}, Endpoint{Pattern: "/stuck", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				close(began)
+				<-end
+			})})
+			t.Cleanup(func() { close(end) })
+			c := dial(t, r)
+			send(t, c, "POST /stuck HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nAuthorization: Bearer "+token+"\r\n\r\n")
+			<-began
+			if revoked {
+				noerr.Get(auth.In(of.Dir()).Revoke(id))(t)
+			}
+			require.NoError(t, c.SetReadDeadline(time.Now().Add(noWords+2*time.Second)))
+			_, err := c.Read(make([]byte, 1))
+			assert.Equal(t, !revoked, errors.Is(err, os.ErrDeadlineExceeded), "%v", err)
+		})
 	}
 }

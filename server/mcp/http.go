@@ -137,7 +137,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, isStateless bool)
 		return false
 	}
 	if err != nil {
-		http.Error(w, "the body did not arrive whole", http.StatusBadRequest)
+		http.Error(w, "the body did not arrive whole, or not in time", http.StatusBadRequest)
 		return false
 	}
 	hold := func(bytes int) error { return memory.Hold(r.Context(), bytes) }

@@ -254,7 +254,7 @@ func (x *exchange) read() error {
 		if ended := standing.Check(r.Context()); ended != nil {
 			return ended
 		}
-		return refuse(http.StatusBadRequest, "the body did not arrive whole")
+		return refuse(http.StatusBadRequest, "the body did not arrive whole, or not in time")
 	}
 	x.body = body.Bytes()
 	return nil

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"sync"
+	"time"
+)
+
+// Decrypting a record takes as long as it takes to refuse a tenth of a request, whatever it holds: one byte, nothing, or
+// an update of the key. A record is short if it has fewer than fairRecord bytes; those of which a request may have
+// freeRecords are not counted. Beyond them, little is read at once, and all connections together may send about one
+// record per recordTime, a quarter of what one processor decrypts. Clients that write a long body in small pieces are
+// not refused, since their libraries choose the records.
+const (
+	fairRecord  = 256
+	freeRecords = 64
+	recordTime  = 40 * time.Microsecond
+	fewRecords  = 1 << 10 // bytes that are read at once
+	mostDelayed = time.Second
+)
+
+// recordHeader is the length of what stands before each record: its type, a version, and its length (RFC 8446, 5.1).
+const recordHeader = 5
+
+// records counts the records in what a client sends. It is not safe for concurrent use.
+type records struct {
+	header int // bytes of the current header that have arrived
+	length int // of the current record, as far as it is known
+	left   int // bytes of the current record that have not arrived
+}
+
+// add returns how many records begin in a part.
+func (r *records) add(part []byte) (begun int) {
+	for len(part) > 0 {
+		if r.left > 0 {
+			n := min(r.left, len(part))
+			r.left, part = r.left-n, part[n:]
+			continue
+		}
+		r.length = (r.length<<8 | int(part[0])) & 0xffff
+		part = part[1:]
+		if r.header++; r.header == recordHeader {
+			r.header, r.left = 0, r.length
+			begun++
+		}
+	}
+	return begun
+}
+
+// delays says how long connections that send short records wait. It is safe for concurrent use.
+type delays struct {
+	mu    sync.Mutex
+	until time.Time // when the records are paid for that were counted so far
+}
+
+// of counts records, and returns how long their connection waits.
+func (d *delays) of(records int, now time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.until.Before(now) {
+		d.until = now
+	}
+	d.until = d.until.Add(time.Duration(records) * recordTime)
+	if most := now.Add(mostDelayed); d.until.After(most) {
+		d.until = most
+	}
+	return d.until.Sub(now)
+}
