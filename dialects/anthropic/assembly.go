@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
@@ -111,7 +110,7 @@ func (a *assembly) remarks(calls, filled []tool.Call) []string {
 	if a.why == (details{}) {
 		return remarks
 	}
-	return append(remarks, pieces.Ended(cmp.Or(a.why.Category, a.stop), a.why.Explanation))
+	return append(remarks, pieces.Reason("ended the response", cmp.Or(a.why.Category, a.stop), a.why.Explanation))
 }
 
 // maxBlocks limits the memory for a message of many empty blocks.
@@ -161,8 +160,8 @@ func (a *assembly) startCall(r wire.Reader, p *part, first block) error {
 	if first.Name == "" {
 		return r.Fail("name", "is missing; a tool_use block names its tool")
 	}
-	if a.calls == limits.Calls {
-		return r.Fail("", "the message has more than %d calls", limits.Calls)
+	if a.calls == wire.MaxCalls {
+		return r.Fail("", "the message has more than %d calls", wire.MaxCalls)
 	}
 	if a.taken == nil {
 		a.taken = map[string]bool{}

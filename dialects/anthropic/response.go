@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -106,7 +105,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, err
 	}
 	if whole.Error != nil {
-		return tool.ChatResponse{}, whole.Error.as(r)
+		return tool.ChatResponse{}, r.In("error").Answered(whole.Error.Type, whole.Error.Message)
 	}
 	if whole.Type != "message" && whole.Type != "" || wire.Absent(whole.Content) {
 		return tool.ChatResponse{}, r.Fail("", "is not a message: want {\"type\":\"message\",\"content\":[…]}, not type %q",
@@ -133,10 +132,4 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, err
 	}
 	return read.Response(), nil
-}
-
-// as returns the error that the provider sent instead of a message.
-func (f *failure) as(r wire.Reader) error {
-	return r.Reported("error", "the provider answered with %s: %s", tool.Shown(cmp.Or(f.Type, "an error"), 64),
-		tool.Shown(f.Message, 512))
 }

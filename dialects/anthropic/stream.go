@@ -59,7 +59,7 @@ func (a *assembly) Take(name string, data []byte) error {
 		if e.Error == nil {
 			return a.Fail("error", "is missing; an error event says what went wrong")
 		}
-		return e.Error.as(a.Reader)
+		return a.In("error").Answered(e.Error.Type, e.Error.Message)
 	case "message_start":
 		return a.messageStart(&e)
 	case "message_delta":

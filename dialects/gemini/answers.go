@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -178,7 +177,7 @@ type answeredMedium struct {
 
 // media reads the parts of a function's response.
 func (f *answeredFunction) media(r wire.Reader) (media []tool.Content, err error) {
-	err = wire.Each(r, "parts", f.Parts, limits.Parts, func(r wire.Reader, p *answeredMedium) error {
+	err = wire.Each(r, "parts", f.Parts, wire.MaxParts, func(r wire.Reader, p *answeredMedium) error {
 		switch {
 		case p.Inline != nil && len(p.Inline.Data) > 0:
 			media = append(media, tool.Content{Type: kind(p.Inline.MIMEType), Data: p.Inline.Data, MIMEType: p.Inline.MIMEType,

@@ -102,9 +102,3 @@ func (dialect) Response(text []byte) (tool.ChatResponse, error) {
 	}
 	return read.Response(), nil
 }
-
-// as returns the error that the provider sent instead of a response.
-func (f *failure) as(r wire.Reader) error {
-	return r.Reported("error", "the provider answered with %s: %s", tool.Shown(cmp.Or(f.Status, "an error"), 64),
-		tool.Shown(f.Message, 512))
-}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
@@ -39,7 +38,7 @@ func (a *assembly) add(r wire.Reader, text json.RawMessage) error {
 		return err
 	}
 	if d.Error != nil {
-		return d.Error.as(r)
+		return r.In("error").Answered(d.Error.Status, d.Error.Message)
 	}
 	a.ID, a.Model = cmp.Or(d.ResponseID, a.ID), cmp.Or(d.ModelVersion, a.Model)
 	if !wire.Absent(d.UsageMetadata) {
@@ -107,10 +106,10 @@ func (a *assembly) passOver(r wire.Reader, c *candidate, index int64) {
 func (a *assembly) remarks(calls []tool.Call) []string {
 	remarks := append(pieces.Unread("candidate", a.unread), pieces.Repeated(calls)...)
 	if a.blocked.BlockReason != "" {
-		remarks = append(remarks, pieces.Blocked(a.blocked.BlockReason, a.blocked.BlockMessage))
+		remarks = append(remarks, pieces.Reason("blocked the prompt", a.blocked.BlockReason, a.blocked.BlockMessage))
 	}
 	if isUsual := a.finish == "" || a.finish == "STOP" || a.finish == "MAX_TOKENS"; !isUsual || a.message != "" {
-		remarks = append(remarks, pieces.Ended(a.finish, a.message))
+		remarks = append(remarks, pieces.Reason("ended the response", a.finish, a.message))
 	}
 	return remarks
 }
@@ -328,8 +327,8 @@ func (a *assembly) begin(r wire.Reader, f *functionCall) (*call, error) {
 	if f.Name == "" {
 		return nil, r.Fail("name", "is missing, and no call is open; a functionCall names its function")
 	}
-	if len(a.calls) == limits.Calls {
-		return nil, r.Fail("", "the response has more than %d calls", limits.Calls)
+	if len(a.calls) == wire.MaxCalls {
+		return nil, r.Fail("", "the response has more than %d calls", wire.MaxCalls)
 	}
 	id := cmp.Or(f.ID, madeID+strconv.Itoa(len(a.calls)))
 	c := &call{

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -97,7 +96,7 @@ func read(r wire.Reader, document json.RawMessage, outcome func(*wire.Outcome, b
 	if wired.IsError {
 		said.read = 2
 	}
-	if err := wire.Each(r, "content", wired.Content, limits.Parts, said.add); err != nil {
+	if err := wire.Each(r, "content", wired.Content, wire.MaxParts, said.add); err != nil {
 		return tool.Result{}, err
 	}
 	result := outcome(&said.Outcome, wired.IsError)

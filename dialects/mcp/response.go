@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/jsontext"
@@ -66,8 +65,8 @@ func (s *stream) Take(_ string, data []byte) error {
 		if err != nil {
 			return err
 		}
-		if len(s.calls) == limits.Calls {
-			return r.Fail("", "is one call too many; a batch may have %d", limits.Calls)
+		if len(s.calls) == wire.MaxCalls {
+			return r.Fail("", "is one call too many; a batch may have %d", wire.MaxCalls)
 		}
 		s.calls = append(s.calls, call)
 		s.Call(call)

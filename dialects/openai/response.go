@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -90,7 +89,7 @@ func (c *call) kind() (string, called) {
 }
 
 // maxElements limits the choices of a response, and the parts of a message.
-const maxElements = 2 * limits.Calls
+const maxElements = 2 * wire.MaxCalls
 
 // Response reads a chat completion.
 func (dialect) Response(document []byte) (tool.ChatResponse, error) {
@@ -117,7 +116,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, err
 	}
 	var calls []tool.Call
-	err = m.calls(r, limits.Calls, func(r wire.Reader, c *call) error {
+	err = m.calls(r, wire.MaxCalls, func(r wire.Reader, c *call) error {
 		kind, what := c.kind()
 		if kind == "" {
 			return r.Fail("function", "is missing; want a call: {\"id\":…,\"type\":\"function\",\"function\":{…}}")
@@ -226,5 +225,5 @@ func reported(r wire.Reader, document json.RawMessage) error {
 	} else if text := ""; json.Unmarshal(document, &text) == nil && text != "" {
 		said = text
 	}
-	return r.Reported("", "the provider answered with an error: %s", tool.Shown(said, 512))
+	return r.Answered("", said)
 }

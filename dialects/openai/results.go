@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -96,7 +95,7 @@ func (m *answered) outcome(r wire.Reader) (outcome wire.Outcome, err error) {
 	case wire.Absent(m.Content):
 		err = r.Fail("", "is missing; want a text")
 	case m.Content[0] == '[':
-		err = wire.Each(r, "", m.Content, limits.Parts,
+		err = wire.Each(r, "", m.Content, wire.MaxParts,
 			func(r wire.Reader, p *answeredPart) error { return p.add(r, &outcome) })
 	default:
 		var text pieces.Text

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -206,8 +205,8 @@ func (c *calls) at(index wire.Integer, id, name string) *open {
 }
 
 func (c *calls) begin(r wire.Reader, index *wire.Integer) (*open, error) {
-	if len(c.all) >= limits.Calls {
-		return nil, r.Fail("", "begins one call too many; a response may have %d", limits.Calls)
+	if len(c.all) >= wire.MaxCalls {
+		return nil, r.Fail("", "begins one call too many; a response may have %d", wire.MaxCalls)
 	}
 	if c.byIndex == nil {
 		c.byIndex, c.byID = map[wire.Integer]*open{}, map[string]*open{}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
@@ -132,7 +131,7 @@ func (i *answered) result(r wire.Reader, failed bool) (tool.Result, error) {
 		return outcome.Result(failed), err
 	}
 	var all []tool.Content
-	err := wire.Each(r, "output", i.Output, limits.Parts, func(r wire.Reader, p *answeredPart) error {
+	err := wire.Each(r, "output", i.Output, wire.MaxParts, func(r wire.Reader, p *answeredPart) error {
 		read, err := p.read(r)
 		all = append(all, read)
 		return err

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -215,8 +214,8 @@ func (s *slots) learn(r wire.Reader, known *slot, k key) error {
 		return nil
 	}
 	if known.call == nil {
-		if s.calls >= limits.Calls {
-			return r.Fail("", "has one call too many; a response may have %d", limits.Calls)
+		if s.calls >= wire.MaxCalls {
+			return r.Fail("", "has one call too many; a response may have %d", wire.MaxCalls)
 		}
 		known.call = &openCall{number: s.calls}
 		s.calls++

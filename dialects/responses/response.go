@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -47,7 +46,7 @@ func (f *failure) as(r wire.Reader) error {
 	if code := strings.Trim(string(f.Code), `"`); code != "" && code != "null" {
 		said = code + ": " + said
 	}
-	return r.Reported("", "the provider answered with an error: %s", tool.Shown(said, 512))
+	return r.Answered("", said)
 }
 
 // The types of items that are read.
@@ -175,8 +174,8 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 			text.WriteString(said)
 			return err
 		}
-		if len(calls) >= limits.Calls {
-			return r.Fail("", "is one call too many; a response may have %d", limits.Calls)
+		if len(calls) >= wire.MaxCalls {
+			return r.Fail("", "is one call too many; a response may have %d", wire.MaxCalls)
 		}
 		o := &openCall{}
 		calls = append(calls, o)
@@ -196,7 +195,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 }
 
 // maxElements limits the items of a response, and the parts of a message.
-const maxElements = 2 * limits.Calls
+const maxElements = 2 * wire.MaxCalls
 
 // each calls visit with the items of the output, and their indexes.
 func (w *response) each(r wire.Reader, visit func(r wire.Reader, index int64, i *item) error) error {

@@ -198,7 +198,7 @@ func (s *stream) provided(index *wire.Integer, i *item, done bool) error {
 	if !s.others.add(i, at) {
 		return nil
 	}
-	return s.Item(s.others.found[len(s.others.found)-1])
+	return s.Item(s.others.found[len(s.others.found)-1].ProviderItem)
 }
 
 // message passes a message's text on, unless it came in pieces.

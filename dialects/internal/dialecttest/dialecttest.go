@@ -17,26 +17,21 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // Fixture returns a document under testdata.
 func Fixture(t testing.TB, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return noerr.Get(os.ReadFile(filepath.Join("testdata", name)))(t)
 }
 
 // Compact returns a document under testdata without white space, as the dialects write it.
 func Compact(t testing.TB, name string) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := json.Compact(&text, Fixture(t, name)); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	noerr.Check(t, json.Compact(&text, Fixture(t, name)))
 	return text.String()
 }
 
@@ -162,11 +157,7 @@ func Half(call tool.Call) tool.Call {
 // Calls returns calls as a dialect writes them.
 func Calls(t testing.TB, dialect dialects.Dialect, calls ...tool.Call) string {
 	t.Helper()
-	text, err := dialect.Calls(calls)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(noerr.Get(dialect.Calls(calls))(t))
 }
 
 // Offered returns a dialect's definitions of tools, and its findings, one on each line: the tool, the

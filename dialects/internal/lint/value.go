@@ -142,9 +142,7 @@ func (v *Value) Set(name string, value *Value) {
 
 // Delete removes a member, if it is there.
 func (v *Value) Delete(name string) {
-	if i := v.index(name); i >= 0 {
-		v.members = slices.Delete(v.members, i, i+1)
-	}
+	v.members = slices.DeleteFunc(v.members, func(m Member) bool { return m.Name == name })
 }
 
 func (v *Value) index(name string) int {

@@ -1,6 +1,7 @@
 package pieces
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -37,11 +38,8 @@ func (c *Call) Replace(whole Text) {
 // Whole returns the call. Nothing may be added afterwards.
 func (c *Call) Whole() tool.Call {
 	c.arguments.WriteString(c.halves.End())
-	kind := c.Type
-	if kind == "" {
-		kind = tool.FunctionCall
-	}
-	return tool.Call{ID: c.ID, Type: kind, Function: tool.Function{Name: c.Name, Arguments: c.arguments.String()}}
+	return tool.Call{ID: c.ID, Type: cmp.Or(c.Type, tool.FunctionCall),
+		Function: tool.Function{Name: c.Name, Arguments: c.arguments.String()}}
 }
 
 // MarkCut marks the calls of a truncated response that are incomplete. A function call is complete if its

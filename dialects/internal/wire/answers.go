@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -109,8 +108,8 @@ func (a *Answers) AddApproval(r Reader, approval tool.Approval) error {
 
 // add adds an answer of any kind, within the bound on all of them.
 func add[T any](r Reader, a *Answers, list *[]T, answer T) error {
-	if len(a.found.Outputs)+len(a.found.Named)+len(a.found.Approvals)+len(a.earlier)+len(a.decided) == limits.Calls {
-		return r.Fail("", "is one answer too many; there can be %d", limits.Calls)
+	if len(a.found.Outputs)+len(a.found.Named)+len(a.found.Approvals)+len(a.earlier)+len(a.decided) == MaxCalls {
+		return r.Fail("", "is one answer too many; there can be %d", MaxCalls)
 	}
 	*list = append(*list, answer)
 	return nil
