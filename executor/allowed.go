@@ -31,16 +31,9 @@ func (a allowedTools) allows(name string) bool { return a == nil || a[name] }
 func (s *Session) allowedNow(ctx context.Context) (allowedTools, error) {
 	names := s.names
 	if s.ask != nil {
-		asked := make(chan returned[[]string], 1)
-		startIsolated(asked, s.ask)
-		select {
-		case r := <-asked:
-			if r.err != nil {
-				return nil, fmt.Errorf("the tools that the agent may call are not known: %w", r.err)
-			}
-			names = r.value
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		var err error
+		if names, err = isolateUntil(ctx, s.ask); err != nil {
+			return nil, fmt.Errorf("the tools that the agent may call are not known: %w", err)
 		}
 	}
 	if names == nil {

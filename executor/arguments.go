@@ -65,16 +65,6 @@ func (c *call) parseObject(text string) (tool.Arguments, error) {
 	return arguments, nil
 }
 
-// rename replaces aliases of parameters by the parameters' names. This is not a repair: the manifest
-// declares these names, for programs as well.
-func (c *call) rename(ctx context.Context, own tool.Arguments) (tool.Arguments, error) {
-	arguments, changes, err := repair.Rename(ctx, own, c.entry.Manifest.ParameterAliases)
-	if err == nil {
-		c.record.Repairs = append(c.record.Repairs, changes...)
-	}
-	return arguments, err
-}
-
 // contextValue is the host's value of one parameter, as JSON.
 type contextValue struct {
 	name string

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/breaker"
+	"github.com/caisson-run/caisson/internal/sampling"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -130,11 +130,7 @@ func textOf(err error) string {
 	if failure != nil {
 		return fmt.Sprintf("a %T, whose Error method panicked", err)
 	}
-	const most = 4 << 10
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return sampling.Cut(text)
 }
 
 // levelOf returns the log level for a kind: error for crashes, warn for failures that are the tool's or the

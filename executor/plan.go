@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/queue"
+	"github.com/caisson-run/caisson/executor/internal/repair"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -119,7 +120,8 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	if !ok || c.isTooLate(ctx) {
 		return nil
 	}
-	arguments, err = c.rename(ctx, arguments)
+	// This is not a repair: the manifest declares these names, for programs as well.
+	arguments, renamed, err := repair.Rename(ctx, arguments, m.ParameterAliases)
 	if c.isTooLate(ctx) {
 		return nil
 	}
@@ -127,6 +129,7 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 		c.refuse(tool.InvalidArguments, err.Error())
 		return nil
 	}
+	c.record.Repairs = append(c.record.Repairs, renamed...)
 	repaired, integers, err := c.repair(ctx, arguments, values)
 	if c.isTooLate(ctx) {
 		return nil

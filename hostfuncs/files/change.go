@@ -27,7 +27,9 @@ func (d *Dir) Mkdir(name string) (err error) {
 	if err := p.mayChange(); err != nil {
 		return err
 	}
-	return p.create(0, func() error { return p.root.Mkdir(p.path, 0o777) })
+	return p.change(func() error {
+		return p.grow(0, 1, func() error { return p.root.Mkdir(p.path, 0o777) })
+	})
 }
 
 // exists reports whether the place exists.
@@ -36,7 +38,7 @@ func (p place) exists() bool {
 		return true
 	}
 	switch {
-	case p.mount.tree != nil:
+	case p.mount.Tree != nil:
 		return p.node != nil
 	case p.root == nil:
 		return isDots(p.path)
@@ -103,13 +105,10 @@ func (d *Dir) Symlink(target, name string) error {
 		if hasManyElements(target) {
 			return p.err(errno.NameTooLong)
 		}
-		return p.create(manifests.Bytes(len(target)), func() error { return p.root.Symlink(target, p.path) })
+		return p.change(func() error {
+			return p.grow(manifests.Bytes(len(target)), 1, func() error { return p.root.Symlink(target, p.path) })
+		})
 	})
-}
-
-// create runs an operation that adds one name with some bytes to the mount's tree.
-func (p place) create(bytes manifests.Bytes, operation func() error) error {
-	return p.change(func() error { return p.grow(bytes, 1, operation) })
 }
 
 // grow runs an operation by which the directory grows. The caller must hold the tracker's turn.
@@ -218,10 +217,10 @@ func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
 			return root.Rename(oldPath, newPath)
 		case err != nil:
 			return err
-		case os.SameFile(info, over) && info.IsDir():
-			return renameSame(root, oldPath, newPath)
+		case os.SameFile(info, over) && info.IsDir() && path.Base(oldPath) == path.Base(newPath):
+			return nil // os.Root fails to rename a directory to itself, but not to another spelling of its name
 		case os.SameFile(info, over):
-			// Two names of one file: POSIX requires a rename to do nothing.
+			// For two names of one file, POSIX requires a rename to do nothing.
 			return root.Rename(oldPath, newPath)
 		case over.IsDir():
 			return to.replaceDirectory(root, oldPath, newPath, info, over)
@@ -234,14 +233,6 @@ func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
 		to.removed(over)
 		return nil
 	})
-}
-
-// renameSame renames a directory to itself, for which os.Root fails, or to another spelling of its name.
-func renameSame(root *os.Root, oldPath, newPath string) error {
-	if path.Base(oldPath) == path.Base(newPath) {
-		return nil
-	}
-	return root.Rename(oldPath, newPath)
 }
 
 // replaceDirectory renames a directory over an empty one. os.Root fails for that, like os.Rename,

@@ -38,16 +38,16 @@ func (v *View) readOnly(m *mount, op, guest string) error {
 	rule := "the directory " + shown(m.guest) + " is read-only"
 	w := wanted{
 		guest: m.guest, access: manifests.AccessReadWrite,
-		asked: m.requested == manifests.AccessReadWrite, granted: m.granted == manifests.AccessReadWrite,
+		asked: m.Requested == manifests.AccessReadWrite, granted: m.Granted == manifests.AccessReadWrite,
 	}
 	switch {
-	case m.tree != nil:
+	case m.Tree != nil:
 		return v.deny(errno.ReadOnly, op, guest, rule+": it is part of the tool", wanted{})
-	case m.cut != "":
-		return v.deny(errno.ReadOnly, op, guest, rule+": "+m.cut, wanted{})
-	case m.requested == manifests.AccessRead:
+	case m.Cut != "":
+		return v.deny(errno.ReadOnly, op, guest, rule+": "+m.Cut, wanted{})
+	case m.Requested == manifests.AccessRead:
 		rule += ": the manifest asks only to read it"
-	case m.granted == manifests.AccessRead:
+	case m.Granted == manifests.AccessRead:
 		rule += ": the grant allows only to read it"
 	}
 	return v.deny(errno.ReadOnly, op, guest, rule, w)
@@ -84,7 +84,7 @@ func (w wanted) allow(name string) tool.Allow {
 // is never "/", which would give the tool all that it will ever ask for.
 func (v *View) wantedFor(op, guest string, changes bool) wanted {
 	guest = path.Clean(guest)
-	if v.covered(guest) {
+	if v.isVirtual(guest) || v.mountOver(guest) != nil {
 		return wanted{}
 	}
 	switch dir := path.Dir(guest); {
@@ -104,12 +104,5 @@ func (v *View) wantedFor(op, guest string, changes bool) wanted {
 // onDirectory reports whether an operation can succeed on a directory, and so on a mount. It
 // includes mkdir, since programs accept that the directory exists.
 func onDirectory(op string, changes bool) bool {
-	switch op {
-	case "open", "stat":
-		return !changes
-	case "mkdir":
-		return true
-	default:
-		return false
-	}
+	return op == "mkdir" || !changes && (op == "open" || op == "stat")
 }

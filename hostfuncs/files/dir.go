@@ -104,13 +104,7 @@ func canStore(t *time.Time) bool { return t == nil || time.Unix(0, t.UnixNano())
 // setLinkTimes sets the times of a place that is a symbolic link. os.Root cannot, so it opens the
 // link's directory, in which the name leads nowhere else.
 func (p place) setLinkTimes(info os.FileInfo, atime, mtime *time.Time) error {
-	accessed, modified := detailsOf(info).accessed, info.ModTime()
-	if atime != nil {
-		accessed = *atime
-	}
-	if mtime != nil {
-		modified = *mtime
-	}
+	accessed, modified := orKept(info, atime, mtime)
 	directory, err := p.root.OpenFile(parent(p.path), openFlags|os.O_RDONLY, 0)
 	if err != nil {
 		return err

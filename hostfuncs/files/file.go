@@ -261,7 +261,9 @@ func (p place) cutTo(f *os.File, present, size int64) error {
 	if err := f.Truncate(size); err != nil {
 		return err
 	}
-	p.shrank(manifests.Bytes(present - size))
+	freed := manifests.Bytes(present - size)
+	p.mount.tracker.add(-freed, 0)
+	p.freed(freed, false, nil)
 	return nil
 }
 
@@ -306,10 +308,6 @@ func (f *File) Close() error {
 		return nil
 	}
 	freed, gone := f.place.mount.tracker.closed(f.identity, f.host)
-	f.place.view.added = max(0, f.place.view.added-freed)
-	if gone {
-		// The system may reuse the inode number.
-		f.place.view.inodes.remove(f.identity)
-	}
+	f.place.freed(freed, gone, f.identity)
 	return f.place.fail(f.host.Close())
 }

@@ -29,7 +29,7 @@ func (d *Dir) Open(name string, o guestfiles.OpenOptions) (file *File, opened *D
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.view.full() {
+	if len(p.view.handles) >= p.view.limits.OpenFiles {
 		return nil, nil, p.err(errno.TooManyOpen)
 	}
 	switch {
@@ -203,23 +203,23 @@ func (p place) openDir(found os.FileInfo) (*Dir, error) {
 		_ = root.Close()
 		return nil, errors.Join(err, errChanged)
 	}
-	dir := &Dir{view: p.view, mount: p.mount, root: root, guest: p.guest, rel: p.rel}
+	return p.keepDir(Dir{root: root}), nil
+}
+
+// keepDir completes and registers an opened directory.
+func (p place) keepDir(dir Dir) *Dir {
+	dir.view, dir.mount, dir.guest, dir.rel = p.view, p.mount, p.guest, p.rel
 	if len(dir.guest) > guestfiles.MaxPath {
 		dir.guest = p.mount.guest + "/…"
 	}
-	p.view.keep(dir)
-	return dir, nil
+	p.view.keep(&dir)
+	return &dir
 }
 
 // openNode opens the file or directory at a place in a tree.
 func (p place) openNode(o guestfiles.OpenOptions) (*File, *Dir, error) {
 	if p.node.IsDir() {
-		dir := &Dir{view: p.view, mount: p.mount, node: p.node, guest: p.guest, rel: p.rel}
-		if len(dir.guest) > guestfiles.MaxPath {
-			dir.guest = p.mount.guest + "/…"
-		}
-		p.view.keep(dir)
-		return nil, dir, nil
+		return nil, p.keepDir(Dir{node: p.node}), nil
 	}
 	if o.Directory {
 		return nil, nil, p.err(errno.NotDir)

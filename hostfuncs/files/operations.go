@@ -22,7 +22,6 @@ const (
 	opSymlink  = "files.symlink"
 	opTimes    = "files.times"
 	opTruncate = "files.truncate"
-	opSync     = "files.sync"
 	opRead     = "files.read"  // only if denied: see [File.used]
 	opWrite    = "files.write" // likewise
 )

@@ -159,7 +159,7 @@ func (p place) mayChange() error {
 // descend follows a path that starts above the mounts. There, ".." is resolved lexically, since there are no symbolic
 // links. The path from a mount on is left to the mount's root, unless it climbs out of the mount again.
 func (v *View) descend(d *Dir, op, name string, changes bool) (place, error) {
-	at := elements(d.guest)
+	at := strings.FieldsFunc(d.guest, func(r rune) bool { return r == '/' })
 	floor := len(at)
 	rest := strings.Split(name, "/")
 	for i := 0; i < len(rest); i++ {
@@ -203,8 +203,8 @@ func (v *View) inside(m *mount, op string, rest []string) place {
 		view: v, op: op, guest: path.Join(m.guest, name), mount: m,
 		root: m.root, path: name, rel: name,
 	}
-	if m.tree != nil {
-		p.node = m.tree.Root()
+	if m.Tree != nil {
+		p.node = m.Tree.Root()
 	}
 	return p
 }
@@ -222,11 +222,6 @@ func climb(elements []string) int {
 		}
 		return depth < 0
 	})
-}
-
-// elements splits a clean absolute path.
-func elements(guest string) []string {
-	return strings.FieldsFunc(guest, func(r rune) bool { return r == '/' })
 }
 
 func (p place) virtual() bool { return p.mount == nil }
@@ -263,7 +258,7 @@ func (p place) change(operation func() error) error {
 	}
 	t := p.mount.tracker
 	defer t.leave()
-	if err := t.measure(p.view.ctx, p.mount.root, p.mount.quota); err != nil {
+	if err := t.measure(p.view.ctx, p.mount.root, p.mount.Quota); err != nil {
 		return p.fail(err)
 	}
 	return p.fail(operation())
@@ -278,7 +273,7 @@ func (p place) room(bytes manifests.Bytes, files int) error {
 	if bytes > p.view.limits.AddedBytes-p.view.added {
 		return p.full(fmt.Sprintf("the call may add %s", p.view.limits.AddedBytes))
 	}
-	if err := p.mount.tracker.room(p.view.ctx, p.mount.root, p.mount.quota, bytes, files); err != nil {
+	if err := p.mount.tracker.room(p.view.ctx, p.mount.root, p.mount.Quota, bytes, files); err != nil {
 		if err == errno.NoSpace {
 			return p.full(p.mount.quotaText())
 		}
@@ -295,9 +290,9 @@ func (p place) full(limit string) error {
 
 // quotaText describes the quota and names the grant that sets it.
 func (m *mount) quotaText() string {
-	text := fmt.Sprintf("the quota of %s and %d files", m.quota.Bytes, m.quota.Files)
-	if m.grant != "" {
-		text += ", " + m.grant
+	text := fmt.Sprintf("the quota of %s and %d files", m.Quota.Bytes, m.Quota.Files)
+	if m.Grant != "" {
+		text += ", " + m.Grant
 	}
 	return text
 }
@@ -308,18 +303,16 @@ func (p place) grew(bytes manifests.Bytes, files int) {
 	p.view.added += bytes
 }
 
-// shrank accounts for freed bytes.
-func (p place) shrank(bytes manifests.Bytes) {
-	p.mount.tracker.subtract(bytes, 0)
-	p.view.added = max(0, p.view.added-bytes)
-}
-
 // removed accounts for a removed name.
 func (p place) removed(info os.FileInfo) {
 	freed, gone := p.mount.tracker.removed(info)
-	p.view.added = max(0, p.view.added-freed)
+	p.freed(freed, gone, info)
+}
+
+// freed accounts for what the call has freed of a file.
+func (p place) freed(bytes manifests.Bytes, gone bool, info os.FileInfo) {
+	p.view.added = max(0, p.view.added-bytes)
 	if gone {
-		// The system may reuse the inode number.
-		p.view.inodes.remove(info)
+		p.view.inodes.remove(info) // the system may reuse the number
 	}
 }

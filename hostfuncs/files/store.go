@@ -147,12 +147,8 @@ func (m *Mount) resolve() error {
 	return nil
 }
 
-func (m *Mount) err(err error) *Error { return mountError(m.Guest.String(), err) }
-
-func (m *mount) err(err error) *Error { return mountError(m.guest, err) }
-
-func mountError(guest string, err error) *Error {
-	return &Error{Op: "open mount", Path: shown(guest), Err: err}
+func (m *Mount) err(err error) *Error {
+	return &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: err}
 }
 
 // overlap rejects nested mounts, since the mount of a path would depend on how the path is written.
@@ -210,9 +206,7 @@ func (v *View) mount(m Mount, values map[string]string) error {
 // directory or of the tree's files.
 func (v *View) reserved(m Mount) *mount {
 	reserved := &mount{
-		guest: m.Guest.String(), tree: m.Tree, inode: v.lastInode + 1, writable: m.Access == manifests.AccessReadWrite,
-		quota:     m.Quota,
-		requested: m.Requested, granted: m.Granted, cut: m.Cut, grant: m.Grant,
+		Mount: m, guest: m.Guest.String(), inode: v.lastInode + 1, writable: m.Access == manifests.AccessReadWrite,
 	}
 	if m.Program != "" {
 		reserved.program = path.Join(reserved.guest, m.Program)
@@ -223,8 +217,8 @@ func (v *View) reserved(m Mount) *mount {
 
 // names returns how many inode numbers are reserved for the mount.
 func (m *mount) names() uint64 {
-	if m.tree != nil {
-		return m.tree.Names()
+	if m.Tree != nil {
+		return m.Tree.Names()
 	}
 	return 1
 }

@@ -150,21 +150,13 @@ func (t *tracker) room(
 func (t *tracker) add(bytes manifests.Bytes, files int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.bytes += bytes
-	t.files += files
+	t.count(bytes, files)
 }
 
-func (t *tracker) subtract(bytes manifests.Bytes, files int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.free(bytes, files)
-}
-
-// free is subtract for callers that hold mu.
-func (t *tracker) free(bytes manifests.Bytes, files int) {
-	t.bytes = max(0, t.bytes-bytes)
-	t.files = max(0, t.files-files)
-	t.shrunk = true
+// count accounts for added bytes and files, or for removed ones, which are negative. The caller must hold mu.
+func (t *tracker) count(bytes manifests.Bytes, files int) {
+	t.bytes, t.files = max(0, t.bytes+bytes), max(0, t.files+files)
+	t.shrunk = t.shrunk || bytes < 0 || files < 0
 }
 
 // renamed notes that a name was moved, since the directory may be less deep now.
@@ -214,7 +206,7 @@ func (t *tracker) closed(info os.FileInfo, handle *os.File) (freed manifests.Byt
 	}
 	if now, err := handle.Stat(); err == nil { // other calls may have changed its size
 		freed = manifests.Bytes(now.Size())
-		t.free(freed, 0)
+		t.count(-freed, 0)
 	}
 	return freed, true
 }
@@ -233,7 +225,7 @@ func (t *tracker) removed(info os.FileInfo) (freed manifests.Bytes, gone bool) {
 			freed = manifests.Bytes(info.Size())
 		}
 	}
-	t.free(freed, 1)
+	t.count(-freed, -1)
 	return freed, gone
 }
 

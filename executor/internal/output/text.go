@@ -50,10 +50,7 @@ func head(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	end := max(limit, 0)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
+	end := runeBefore(text, max(limit, 0))
 	back := end
 	for range maxBack {
 		if back == 0 || !joined(text, back) {
@@ -63,6 +60,22 @@ func head(text string, limit int) string {
 		back -= n
 	}
 	return text[:end]
+}
+
+// runeBefore returns the start of the last code point at or before a byte.
+func runeBefore(text string, at int) int {
+	for at > 0 && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	return at
+}
+
+// runeAfter returns the start of the first code point at or after a byte, or the end of the text.
+func runeAfter(text string, at int) int {
+	for at < len(text) && !utf8.RuneStart(text[at]) {
+		at++
+	}
+	return at
 }
 
 const zeroWidthJoiner = '\u200D'
