@@ -40,8 +40,7 @@ func unfit(format string, values ...any) error {
 // Tree is files that are the same in all calls: a copy in memory, which nothing can change. All calls share it, and
 // tools may. It has only regular files and directories, whose times are the Unix epoch. It is safe for concurrent use.
 type Tree struct {
-	root   *Node
-	names  uint64 // how many nodes there are
+	nodes  []*Node // by their numbers; the root comes first
 	digest [sha256.Size]byte
 }
 
@@ -60,8 +59,7 @@ type Node struct {
 func NewTree(fsys fs.FS) (*Tree, error) {
 	t := &Tree{}
 	b := treeBuilder{fsys: fsys, tree: t, sum: sha256.New()}
-	var err error
-	if t.root, err = b.directory(".", ".", 0); err != nil {
+	if _, err := b.directory(".", ".", 0); err != nil {
 		return nil, err
 	}
 	b.sum.Sum(t.digest[:0])
@@ -69,10 +67,10 @@ func NewTree(fsys fs.FS) (*Tree, error) {
 }
 
 // Root returns the directory that holds all others.
-func (t *Tree) Root() *Node { return t.root }
+func (t *Tree) Root() *Node { return t.nodes[0] }
 
 // Names returns how many files and directories there are, with the root.
-func (t *Tree) Names() uint64 { return t.names }
+func (t *Tree) Names() uint64 { return uint64(len(t.nodes)) }
 
 // Digest identifies the names and contents of all files: trees that guests can tell apart have different digests.
 func (t *Tree) Digest() [sha256.Size]byte { return t.digest }
@@ -86,11 +84,11 @@ type treeBuilder struct {
 }
 
 func (b *treeBuilder) add(name string, isDir bool) (*Node, error) {
-	if b.tree.names == MaxTreeNames {
+	if len(b.tree.nodes) == MaxTreeNames {
 		return nil, unfit("there are more than %d of them; leave out what the tool does not need", MaxTreeNames)
 	}
-	n := &Node{name: name, number: b.tree.names, isDir: isDir}
-	b.tree.names++
+	n := &Node{name: name, number: b.tree.Names(), isDir: isDir}
+	b.tree.nodes = append(b.tree.nodes, n)
 	return n, nil
 }
 
@@ -248,15 +246,8 @@ func (n *Node) Entries(first uint64) []Entry {
 
 // ReadAt reads like [io.ReaderAt]. The offset is not negative.
 func (n *Node) ReadAt(p []byte, offset int64) (int, error) {
-	if offset >= int64(len(n.content)) {
-		if len(p) == 0 {
-			return 0, nil
-		}
-		return 0, io.EOF
+	if len(p) == 0 {
+		return 0, nil
 	}
-	read := copy(p, n.content[offset:])
-	if read < len(p) {
-		return read, io.EOF
-	}
-	return read, nil
+	return bytes.NewReader(n.content).ReadAt(p, offset)
 }
