@@ -133,7 +133,6 @@ func passesFor(written, name string) bool {
 	return false
 }
 
-// withContext adds the host's values to the model's arguments.
 func withContext(own tool.Arguments, values []contextValue) tool.Arguments {
 	for _, v := range values {
 		own = own.With(v.name, v.text)
@@ -172,7 +171,6 @@ func (c *call) repair(
 	return result, integers, nil
 }
 
-// repairer returns the repairer of the call's tool.
 func (c *call) repairer(ctx context.Context) (*repair.Repairer, error) {
 	m := c.entry.Manifest
 	build := func(ctx context.Context) *repair.Repairer {

@@ -16,7 +16,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// batch is one batch in progress.
 type batch struct {
 	executor *Executor
 	session  *Session
@@ -44,7 +43,6 @@ type batch struct {
 // allows reports whether the agent could call the tool with this registered name when the batch began.
 func (b *batch) allows(name string) bool { return b.allowed.began.allows(name) }
 
-// call is a call in progress.
 type call struct {
 	batch  *batch
 	record tool.Record
@@ -147,14 +145,12 @@ func (c *call) cancel() {
 	}
 }
 
-// isCancelled reports whether the call was cancelled.
 func (c *call) isCancelled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cancelled
 }
 
-// start returns the context of a call that starts.
 func (c *call) start(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
 	c.mu.Lock()

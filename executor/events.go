@@ -85,7 +85,6 @@ func (b *batch) reportEnd(ctx context.Context, status Status, pending int) tool.
 	return totals
 }
 
-// causeOf returns the log attributes of an error.
 func causeOf(err error) []any {
 	attributes := []any{slog.String("error", textOf(err))}
 	var panicked *panicError
@@ -145,7 +144,6 @@ func levelOf(kind tool.Kind) slog.Level {
 	return slog.LevelWarn
 }
 
-// breakerChanged logs that a tool's circuit breaker has opened or closed.
 func (b *batch) breakerChanged(ctx context.Context, c *call, state breaker.State) {
 	level, text := slog.LevelInfo, "circuit breaker closed"
 	if state == breaker.Opened {

@@ -30,7 +30,6 @@ func recoverError(err *error) {
 // errExited means that the program's code called runtime.Goexit.
 var errExited = errors.New("it called runtime.Goexit")
 
-// returned is a function's results.
 type returned[T any] struct {
 	value T
 	err   error

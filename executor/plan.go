@@ -18,7 +18,6 @@ import (
 // suggestions is the maximum number of similar names in the answer to an unknown one.
 const suggestions = 3
 
-// newCall returns a call that has yet to be planned.
 func (b *batch) newCall(requested tool.Call, id string) *call {
 	requested.Type = cmp.Or(requested.Type, tool.FunctionCall)
 	return &call{batch: b, tool: sanitizeName(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}

@@ -20,7 +20,6 @@ func (w *need) show(c *call) {
 	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, w.before), w.effect.shown()
 }
 
-// isClient reports whether the client runs the call.
 func (c *call) isClient() bool { return c.wait != nil && c.wait.action.Type == tool.NeedsOutput }
 
 // planWait sets the output or approval that the call needs, if any.

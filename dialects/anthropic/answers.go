@@ -76,7 +76,6 @@ func (b *answered) block(r wire.Reader, a *wire.Answers) error {
 	return a.Add(r, tool.Answer{CallID: b.ToolUseID, Result: outcome.Result(b.IsError)})
 }
 
-// addPart adds a block of a result.
 func addPart(r wire.Reader, written json.RawMessage, outcome *wire.Outcome) error {
 	var p answeredPart
 	if err := r.Into("", written, &p); err != nil {

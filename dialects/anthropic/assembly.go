@@ -202,7 +202,6 @@ func (p *part) whole(cut *part) tool.Call {
 	return call
 }
 
-// sorted returns the parts in the order of their blocks.
 func (a *assembly) sorted() []*part {
 	return slices.SortedFunc(slices.Values(a.parts), func(a, b *part) int { return a.index - b.index })
 }

@@ -175,7 +175,6 @@ type answeredMedium struct {
 	} `json:"fileData" alias:"file_data"`
 }
 
-// media reads the parts of a function's response.
 func (f *answeredFunction) media(r wire.Reader) (media []tool.Content, err error) {
 	err = wire.Each(r, "parts", f.Parts, wire.MaxParts, func(r wire.Reader, p *answeredMedium) error {
 		switch {

@@ -32,7 +32,6 @@ type candidate struct {
 	FinishMessage string `json:"finishMessage" alias:"finish_message"`
 }
 
-// part is a part of a candidate's content.
 type part struct {
 	Text             string        `json:"text"`
 	Thought          bool          `json:"thought"`

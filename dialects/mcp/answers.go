@@ -109,7 +109,6 @@ func read(r wire.Reader, document json.RawMessage, outcome func(*wire.Outcome, b
 	return result, nil
 }
 
-// contents are the blocks of a result.
 type contents struct {
 	wire.Outcome
 	data  []byte // the structured content without white space; nil if absent

@@ -30,7 +30,6 @@ type wireTool struct {
 	Annotations  *annotations    `json:"annotations,omitempty"`
 }
 
-// names is the rule for the names of tools.
 func names() lint.NameRule {
 	return lint.NameRule{
 		Most: 128, Extra: "_-.", Severity: dialects.Weakened,
@@ -164,7 +163,6 @@ func (a *annotations) hints() tool.Hints {
 	return hints
 }
 
-// definition returns a server's tool as a definition.
 func (t *wireTool) definition() tool.Definition {
 	read := tool.Definition{
 		Name: t.Name, Description: t.Description, Parameters: t.InputSchema, Label: t.Title, Hints: t.Annotations.hints(),

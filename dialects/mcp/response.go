@@ -128,7 +128,6 @@ func (m *message) item(written json.RawMessage) tool.ProviderItem {
 		Data: written}
 }
 
-// call returns the call in a tools/call request.
 func (m *message) call(r wire.Reader) (tool.Call, error) {
 	id, ok := readID(m.ID)
 	if !ok {

@@ -11,7 +11,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// request is a tools/call request.
 type request struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -36,7 +35,6 @@ func Request(call tool.Call) (json.RawMessage, error) {
 	return wire.Encode(written)
 }
 
-// requested returns the request for a call.
 func requested(call *tool.Call) (request, error) {
 	if call.Function.Name == "" {
 		return request{}, wire.Reader{}.Fail("function.name", "is empty; it says which tool is called")
@@ -44,7 +42,6 @@ func requested(call *tool.Call) (request, error) {
 	return request{version, writeID(call.ID), callMethod, params{call.Function.Name, wire.Input(call)}}, nil
 }
 
-// response is a JSON-RPC response.
 type response struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`

@@ -45,7 +45,6 @@ type choice struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// hasCalls returns whether a choice, or a chunk of one, has calls.
 func (c *choice) hasCalls() bool {
 	said := cmp.Or(c.Message, c.Delta)
 	return said != nil && !wire.Empty(said.ToolCalls)
@@ -77,7 +76,6 @@ type called struct {
 	Input     pieces.Text      `json:"input"` // of a custom tool
 }
 
-// kind returns the type of a call and the called function or tool.
 func (c *call) kind() (string, called) {
 	switch {
 	case c.Custom != nil:

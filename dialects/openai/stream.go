@@ -79,7 +79,6 @@ func (s *stream) delta(r wire.Reader, m *message) error {
 	})
 }
 
-// reasoning returns the model's reasoning, if it is text.
 func reasoning(m *message) pieces.Text {
 	for _, raw := range []json.RawMessage{m.ReasoningContent, m.Reasoning} {
 		var text pieces.Text
@@ -90,7 +89,6 @@ func reasoning(m *message) pieces.Text {
 	return pieces.Text{}
 }
 
-// end completes the texts and the calls.
 func (s *stream) end() error {
 	calls, err := s.calls.whole(s.Reader, tool.FinishReason(s.reason).WasCut())
 	if err != nil {

@@ -157,7 +157,6 @@ type answeredPart struct {
 	FileID string `json:"file_id"`
 }
 
-// read returns a part as the part of a result.
 func (p *answeredPart) read(r wire.Reader) (tool.Content, error) {
 	switch {
 	case p.Type == "input_text" || p.Type == "output_text":

@@ -226,7 +226,6 @@ func (s *slots) learn(r wire.Reader, known *slot, k key) error {
 	return nil
 }
 
-// inOrder returns the calls in the order of the output.
 func (s *slots) inOrder() []*openCall {
 	ordered := slices.Clone(s.all)
 	slices.SortStableFunc(ordered, func(a, b *slot) int { return cmp.Compare(a.index, b.index) })

@@ -38,7 +38,6 @@ type Events struct {
 	failed   error            // why an event could not be written
 }
 
-// phase is the progress of a response.
 type phase int
 
 const (
@@ -145,7 +144,6 @@ func (e *Events) begin(event *tool.Event) error {
 	return nil
 }
 
-// created returns the initial response.
 func (e *Events) created(event *tool.Event) streamed {
 	id := e.options.ResponseID
 	if id == "" {
@@ -168,7 +166,6 @@ func seconds(t time.Time) int64 {
 	return t.Unix()
 }
 
-// optional returns a text, or null if it is empty.
 func optional(text string) *string {
 	if text == "" {
 		return nil
@@ -226,7 +223,6 @@ func (e *Events) done(at place, item any) {
 	e.response.Output[at.OutputIndex] = item
 }
 
-// batchCall is a call of the batch with the state of its items.
 type batchCall struct {
 	planned   tool.Planned
 	announced bool    // the client has been asked for an answer

@@ -45,7 +45,6 @@ func (h *hosted) end(e *Events, result *tool.Result) string {
 	return "completed"
 }
 
-// webSearch is the item of a call that searches the web.
 type webSearch struct {
 	hosted
 	item webSearchItem
@@ -100,7 +99,6 @@ func (w *webSearch) end(e *Events, result *tool.Result) {
 	e.done(w.at, w.item)
 }
 
-// fileSearch is the item of a call that searches files.
 type fileSearch struct {
 	hosted
 	item fileSearchItem
@@ -190,7 +188,6 @@ func found(data json.RawMessage) []foundFile {
 	return list
 }
 
-// image is the item of a call that generates an image, with partial images on the way.
 type image struct {
 	hosted
 	item    imageItem
@@ -250,7 +247,6 @@ func base64Of(emission *tool.Emission) (string, bool) {
 	return encoded, err == nil && encoded != ""
 }
 
-// imageFormat returns the API's name of a MIME type, or "".
 func imageFormat(mimeType string) string {
 	switch mimeType {
 	case "image/png", "image/jpeg", "image/webp":
@@ -386,13 +382,11 @@ func wasSaid(record *tool.Record, said string) bool {
 		slices.ContainsFunc(record.Cuts, isAll)
 }
 
-// open starts a part.
 func (m *message) open(e *Events) {
 	m.text.Reset()
 	e.step("content_part.added", m.at, itemStep{ContentIndex: &m.part, Part: new(outputText(""))})
 }
 
-// close ends the open part.
 func (m *message) close(e *Events) {
 	text := m.text.String()
 	e.step("output_text.done", m.at, itemStep{ContentIndex: &m.part, Text: &text, Logprobs: []any{}})

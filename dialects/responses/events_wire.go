@@ -7,7 +7,6 @@ import (
 
 // The structures of the events that are written, with the members that the API documents as required.
 
-// head starts every event.
 type head struct {
 	Type     string `json:"type"`
 	Sequence int    `json:"sequence_number"`
@@ -21,7 +20,6 @@ type place struct {
 	OutputIndex int    `json:"output_index"`
 }
 
-// responseEvent is an event about the whole response.
 type responseEvent struct {
 	head
 	Response *streamed `json:"response"`

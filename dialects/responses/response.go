@@ -9,7 +9,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// response is a response object, complete or not.
 type response struct {
 	ID         string          `json:"id"`
 	Model      string          `json:"model"`
@@ -28,7 +27,6 @@ type usage struct {
 	Total  wire.Count `json:"total_tokens"`
 }
 
-// usage returns the counts of tokens; the zero value if there are none.
 func (w *response) usage() tool.ChatUsage {
 	var u usage
 	wire.Counts(w.Usage, &u)
@@ -40,7 +38,6 @@ type failure struct {
 	Message string          `json:"message"`
 }
 
-// as returns the provider's error.
 func (f *failure) as(r wire.Reader) error {
 	said := f.Message
 	if code := strings.Trim(string(f.Code), `"`); code != "" && code != "null" {
@@ -100,7 +97,6 @@ func (i *item) silent() bool {
 	return wire.Absent(i.Arguments) && wire.Absent(i.Input) && wire.Absent(i.Action)
 }
 
-// arguments returns the arguments of a call.
 func (i *item) arguments(r wire.Reader) (pieces.Text, error) {
 	switch i.Type {
 	case localShellCall:
@@ -210,7 +206,6 @@ func (w *response) each(r wire.Reader, visit func(r wire.Reader, index int64, i 
 	})
 }
 
-// failed returns the error of a failed response, or nil.
 func (w *response) failed(r wire.Reader) error {
 	if w.Error != nil {
 		return w.Error.as(r.In("error"))
@@ -241,7 +236,6 @@ func (w *response) reason(r wire.Reader) (tool.FinishReason, error) {
 	return tool.FinishReason(w.Incomplete.Reason), nil // content_filter has the same name
 }
 
-// text returns the text of a message.
 func (i *item) text(r wire.Reader) (string, error) {
 	var text strings.Builder
 	err := wire.Each(r, "content", i.Content, maxElements, func(_ wire.Reader, part *struct {

@@ -167,7 +167,6 @@ func shownAs(content *tool.Content) (part, bool) {
 	return file, true
 }
 
-// isShown returns whether the model can view this type.
 func isShown(mimeType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "image/gif", "application/pdf"}, mimeType)
 }

@@ -212,7 +212,6 @@ func (s *stream) message(r wire.Reader, place *slot, i *item, done bool) error {
 	return err
 }
 
-// begin takes the first properties of a response.
 func (s *stream) begin(e *streamEvent) error {
 	if e.Response != nil {
 		s.name(e.Response)

@@ -32,7 +32,6 @@ func (d *Dir) Mkdir(name string) (err error) {
 	})
 }
 
-// exists reports whether the place exists.
 func (p place) exists() bool {
 	if p.virtual() {
 		return true
@@ -252,7 +251,6 @@ func (p place) replaceDirectory(root *os.Root, oldPath, newPath string, info, ov
 	return nil
 }
 
-// locatePair locates both paths of an operation.
 func (d *Dir) locatePair(op, oldName string, target *Dir, newName string) (from, to place, err error) {
 	if target.view != d.view {
 		d.view.name(d.guest, d.mount)

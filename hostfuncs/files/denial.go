@@ -53,7 +53,6 @@ func (v *View) readOnly(m *mount, op, guest string) error {
 	return v.deny(errno.ReadOnly, op, guest, rule, w)
 }
 
-// shown returns a guest's path in a form that is safe to display.
 func shown(guest string) string { return tool.Shown(guest, maxShown) }
 
 // wanted is the mount that would allow a denied operation. The zero value means that none would.

@@ -37,7 +37,6 @@ func (f *File) usable(op string) error {
 	return nil
 }
 
-// changeable fails if the file must not be changed.
 func (f *File) changeable(op string, needsWrite bool) error {
 	if err := f.usable(op); err != nil {
 		return err

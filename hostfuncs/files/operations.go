@@ -26,7 +26,6 @@ const (
 	opWrite    = "files.write" // likewise
 )
 
-// operation is an operation in progress.
 type operation struct {
 	view  *View
 	entry journal.Entry
@@ -123,7 +122,6 @@ func statusOf(err error) string {
 	return own.Err.Error()
 }
 
-// denialOf returns the receipt in an error of this package, or nil.
 func denialOf(err error) *tool.Denial {
 	if own, failed := errors.AsType[*Error](err); failed {
 		return own.Denial

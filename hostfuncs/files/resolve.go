@@ -145,7 +145,6 @@ func (d *Dir) below(name string) string {
 	return d.rel + "/" + name
 }
 
-// mayChange returns an error if the tree must not change at the place.
 func (p place) mayChange() error {
 	switch {
 	case p.virtual():
@@ -226,7 +225,6 @@ func climb(elements []string) int {
 
 func (p place) virtual() bool { return p.mount == nil }
 
-// err returns an error with a sentinel of this package.
 func (p place) err(sentinel error) error {
 	return &Error{Op: p.op, Path: shown(p.guest), Err: sentinel}
 }
@@ -288,7 +286,6 @@ func (p place) full(limit string) error {
 	return &Error{Op: p.op, Path: shown(p.guest), Err: errno.NoSpace, limit: limit}
 }
 
-// quotaText describes the quota and names the grant that sets it.
 func (m *mount) quotaText() string {
 	text := fmt.Sprintf("the quota of %s and %d files", m.Quota.Bytes, m.Quota.Files)
 	if m.Grant != "" {
@@ -297,13 +294,11 @@ func (m *mount) quotaText() string {
 	return text
 }
 
-// grew accounts for added bytes and files.
 func (p place) grew(bytes manifests.Bytes, files int) {
 	p.mount.tracker.add(bytes, files)
 	p.view.added += bytes
 }
 
-// removed accounts for a removed name.
 func (p place) removed(info os.FileInfo) {
 	freed, gone := p.mount.tracker.removed(info)
 	p.freed(freed, gone, info)

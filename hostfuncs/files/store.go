@@ -54,7 +54,6 @@ type Mount struct {
 	Cut string
 }
 
-// doubled returns twice a quota.
 func doubled(q manifests.Quota) manifests.Quota {
 	return manifests.Quota{
 		Bytes: q.Bytes + min(q.Bytes, math.MaxInt64-q.Bytes), Files: q.Files + min(q.Files, math.MaxInt-1-q.Files),

@@ -23,7 +23,6 @@ const (
 	errorDirectory        = syscall.Errno(267)
 )
 
-// systemSentinel returns the sentinel for an error that only this system has, or nil.
 func systemSentinel(number syscall.Errno) error {
 	switch number {
 	case errorDirNotEmpty:
@@ -44,7 +43,6 @@ func systemSentinel(number syscall.Errno) error {
 	return nil
 }
 
-// validTarget reports whether a link's target is relative. os.Root checks whether it escapes.
 func validTarget(target string) bool {
 	return target != "" && !os.IsPathSeparator(target[0]) && filepath.VolumeName(target) == ""
 }

@@ -40,7 +40,6 @@ type tracker struct {
 	open                            fileMap[*openFile]
 }
 
-// openFile is a file that calls have open.
 type openFile struct {
 	handles []*os.File
 	orphan  bool // its last name was removed; its bytes count until it is closed
@@ -50,7 +49,6 @@ func newTracker(directory os.FileInfo) *tracker {
 	return &tracker{directory: directory, turn: make(chan struct{}, 1)}
 }
 
-// take waits for the turn.
 func (t *tracker) take(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -68,7 +66,6 @@ func (t *tracker) take(ctx context.Context) error {
 	}
 }
 
-// give releases the turn.
 func (t *tracker) give() { <-t.turn }
 
 // enter waits for the turn, and then until no other store changes the directory. The error is errNoLock, once, if other
@@ -178,7 +175,6 @@ func (t *tracker) orphaned() (bytes manifests.Bytes) {
 	return bytes
 }
 
-// opened adds a handle of a file.
 func (t *tracker) opened(info os.FileInfo, handle *os.File) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

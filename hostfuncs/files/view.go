@@ -202,7 +202,6 @@ func (v *View) keep(h handle) {
 	v.handles[h] = struct{}{}
 }
 
-// inode returns the view's inode number of a file.
 func (v *View) inode(info os.FileInfo) uint64 {
 	n, known := v.inodes.get(info)
 	if !known {
@@ -232,7 +231,6 @@ func (v *View) nextInode() uint64 {
 	return v.lastInode
 }
 
-// describe converts the host's description of a file to the guest's.
 func (v *View) describe(info os.FileInfo) guestfiles.Info {
 	d := detailsOf(info)
 	return guestfiles.Info{

@@ -13,7 +13,6 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 )
 
-// receive reads the response for the guest.
 func (e *exchange) receive(answer *http.Response) *hostfuncs.Error {
 	defer answer.Body.Close()
 	if e.client.hidesSecrets(answer) {

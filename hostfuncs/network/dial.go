@@ -184,7 +184,6 @@ func (s *Session) keepIdle(c *connection) {
 	}
 }
 
-// closeIdle closes the idle connections.
 func (s *Session) closeIdle() {
 	s.mu.Lock()
 	idle := s.idle

@@ -271,7 +271,6 @@ func (e *exchange) deny(denial tool.Denial) *hostfuncs.Error {
 	return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrDenied, Message: denial.Rule, Denial: &denial}
 }
 
-// authorize checks the hop against the permission.
 func (e *exchange) authorize() *hostfuncs.Error {
 	if p := e.client.permission; !p.allows(e.hop.location, e.hop.method) {
 		return e.deny(p.receipt(e.hop.location, e.hop.method))

@@ -36,7 +36,6 @@ func readMethod(method string) (string, error) {
 	return method, nil
 }
 
-// readHeaders checks the headers of a guest's request.
 func readHeaders(list [][2]string) (http.Header, error) {
 	if len(list) > maxHeaders {
 		return nil, fmt.Errorf("there are more than %d headers", maxHeaders)

@@ -16,7 +16,6 @@ import (
 
 const maxAuthorities = 1 << 20 // bytes of a PEM file
 
-// grant is one grant of the operator.
 type grant struct {
 	rule
 	manifests.Binding
@@ -115,7 +114,6 @@ func readAuthorities(name string) ([]byte, error) {
 	return pem, nil
 }
 
-// decide computes the outcomes and permits.
 func (p *effective) decide(module string) {
 	p.rules, p.permits = permission.Rules{Module: module}, nil
 	for i := range p.requests {

@@ -161,7 +161,6 @@ func (p *effective) grantFor(grant manifests.NetworkGrant) json.RawMessage {
 	return manifests.Grants{Network: []manifests.NetworkGrant{grant}}.Rule(p.tool)
 }
 
-// decisions returns the decision on each request of the manifest.
 func (p *effective) decisions(requests []manifests.NetworkPermission) []tool.Decision {
 	var all []tool.Decision
 	for i := range p.requests {

@@ -107,7 +107,6 @@ func isTunnel(method string) bool { return method == "CONNECT" || method == "TRA
 // Kind implements [permission.Rule].
 func (r *rule) Kind() permission.Kind { return kind }
 
-// allows reports whether the rule contains a request.
 func (r *rule) allows(l *location, method string) bool {
 	return r.host.Matches(l.Host) && r.allowsEndpoint(l) && r.allowsMethod(method) && r.allowsPath(l)
 }
@@ -287,7 +286,6 @@ func (d *denial) matches(l *location, method string) bool {
 // some addresses covers no rule.
 func (d *denial) Covers(with permission.Rule) bool { return len(d.reach) == 0 && d.rule.Covers(with) }
 
-// reason returns the reason for a denial, for receipts.
 func (d *denial) reason() string {
 	if d.profile != "" {
 		return fmt.Sprintf("the profile %s takes the network away", d.profile)

@@ -164,7 +164,6 @@ func (s *Session) Send(ctx context.Context, request Request) (id int, err error)
 	return id, nil
 }
 
-// reserve returns an id for a request.
 func (s *Session) reserve() (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

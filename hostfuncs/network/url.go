@@ -22,7 +22,6 @@ type location struct {
 	url url.URL
 }
 
-// endpoint is a scheme with a port.
 type endpoint struct {
 	scheme string
 	port   int
@@ -150,5 +149,4 @@ func readPort(u *url.URL) (int, error) {
 
 const maxShown = 512 // bytes of a URL in receipts and records
 
-// shown returns a guest's or a server's text in a form that is safe to display.
 func shown(text string) string { return tool.Shown(text, maxShown) }

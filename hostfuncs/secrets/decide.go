@@ -193,7 +193,6 @@ func (d *decider) occupied(request request, grant grant) string {
 	return ""
 }
 
-// add adds a binding.
 func (d *decider) add(request request, grant grant, value string) {
 	b := &binding{name: request.Name, place: request.Place, value: value}
 	for _, o := range originsOf(grant) {
@@ -295,5 +294,4 @@ func ruleFor(name string, grant manifests.SecretGrant) json.RawMessage {
 // shownOrigin returns an origin without the directory of the operator's file.
 func shownOrigin(origin string) string { return origin[strings.LastIndexAny(origin, `/\`)+1:] }
 
-// shownName returns a guest's name in a form that is safe to display.
 func shownName(name string) string { return tool.Shown(name, maxShown) }

@@ -46,7 +46,6 @@ func newMasker(secrets []*binding) (*masker, error) {
 	return m, nil
 }
 
-// placeholder returns the text that replaces a value.
 func placeholder(name string) string { return "[secret " + name + "]" }
 
 // span is a part of a text that holds a secret, and its placeholder.

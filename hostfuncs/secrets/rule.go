@@ -176,7 +176,6 @@ func collide(a, b manifests.SecretPlace) bool {
 		same(a.Body, b.Body, permission.FoldName)
 }
 
-// describePlace describes a place in a request.
 func describePlace(place manifests.SecretPlace) string {
 	switch {
 	case place.Header != "" && place.Prefix != "":
@@ -190,7 +189,6 @@ func describePlace(place manifests.SecretPlace) string {
 	}
 }
 
-// describeGranted describes the place of a grant.
 func describeGranted(place manifests.SecretPlace) string {
 	if place == (manifests.SecretPlace{}) {
 		return "a header"

@@ -153,7 +153,6 @@ func (s *Set) Names() []string {
 	return names
 }
 
-// exists reports whether a secret is in effect for at least one host.
 func (s *Set) exists(name string) bool {
 	return s != nil && s.requests[name] != nil && s.requests[name].effective
 }

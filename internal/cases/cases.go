@@ -115,7 +115,6 @@ func differences(want manifests.Expect, got tool.Result) error {
 	return errors.Join(found...)
 }
 
-// sameJSON reports whether two texts are the same value in JSON.
 func sameJSON(a, b []byte) bool {
 	var one, other any
 	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)

@@ -28,7 +28,6 @@ const (
 // ErrTree means that files cannot be made into a [Tree].
 var ErrTree = errors.New("the files cannot be kept in memory")
 
-// shown returns a path in a form that is safe to display.
 func shown(name string) string { return tool.Shown(name, 512) }
 
 const tooLong = "with %s they are longer than %d bytes; leave out what the tool does not need"
@@ -181,7 +180,6 @@ func (b *treeBuilder) file(name, at string) (*Node, error) {
 	return n, nil
 }
 
-// child returns the node with a name in a directory, or nil.
 func (n *Node) child(name string) *Node {
 	at, found := slices.BinarySearchFunc(n.children, name,
 		func(child *Node, name string) int { return strings.Compare(child.name, name) })

@@ -51,7 +51,6 @@ func Check(schema json.RawMessage, rules Rules) (json.RawMessage, []dialects.Fin
 	return schema, c.findings, nil
 }
 
-// checker checks one schema.
 type checker struct {
 	rules    *Rules
 	findings []dialects.Finding
@@ -132,7 +131,6 @@ func (c *checker) propertyNames(at *place, properties *Value) {
 	}
 }
 
-// objectRoot checks that the outermost schema is that of an object.
 func (c *checker) objectRoot(root *Value) {
 	rule := c.rules.ObjectRoot
 	if rule.Severity == "" {
@@ -146,7 +144,6 @@ func (c *checker) objectRoot(root *Value) {
 	}
 }
 
-// recursion reports a schema that refers to itself.
 func (c *checker) recursion(root *Value) {
 	if c.rules.NotRecursive.Severity == "" {
 		return
@@ -179,7 +176,6 @@ func (c *checker) count(keyword Member) {
 	}
 }
 
-// limits reports how the schema exceeds the limits.
 func (c *checker) limits() {
 	for _, l := range []struct {
 		keyword    string

@@ -202,7 +202,6 @@ func (r NameRule) fault(name string) string {
 
 func letter(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// allowed describes the allowed names.
 func (r NameRule) allowed() string {
 	var parts []string
 	if r.Extra != "" {

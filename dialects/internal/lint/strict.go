@@ -73,7 +73,6 @@ func unheld(findings []dialects.Finding) []dialects.Finding {
 	return reasons
 }
 
-// describesObject returns whether a schema is for objects.
 func describesObject(schema *Value) bool {
 	return schema.Get("type").HasText("object") || schema.Get("properties").IsObject()
 }

@@ -115,7 +115,6 @@ func (r *references) visit(schema *Value) {
 	r.open[schema] = false
 }
 
-// resolve returns the schema that a reference refers to, or nil.
 func (r *references) resolve(reference string) *Value {
 	target, known := r.found[reference]
 	if known {

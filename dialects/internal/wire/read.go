@@ -211,7 +211,6 @@ func (r Reader) Sequence(document []byte, visit func(r Reader, element json.RawM
 	}
 }
 
-// join appends the path of a part to the path of the whole. Either may be empty.
 func join(whole, part string) string {
 	if whole == "" || part == "" || part[0] == '[' {
 		return whole + part

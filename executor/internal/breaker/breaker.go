@@ -153,7 +153,6 @@ func (a Attempt[K]) Report(outcome Outcome) State {
 	return Unchanged
 }
 
-// probed takes the report of a probe.
 func (b *Breakers[K]) probed(c *circuit, probe uint64, outcome Outcome, now time.Time) State {
 	if c == nil || c.probe != probe {
 		return Unchanged // it was given up

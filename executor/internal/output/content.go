@@ -121,7 +121,6 @@ func (c *cutter) appendPlaceholder(kept []tool.Content, cut tool.Cut, about stri
 	return append(kept, part)
 }
 
-// describe returns the type, the name and the size of a part.
 func describe(p *tool.Content) string {
 	text := tool.Shown(p.Type, maxNameShown)
 	if p.Name != "" {

@@ -78,7 +78,6 @@ func (k *Tenants) forget(tenant string) {
 // texts count until nothing refers to it.
 type Store struct{ *texts }
 
-// texts are those of a store.
 type texts struct {
 	limit  int64
 	shared *Shared // whose lock guards the fields below

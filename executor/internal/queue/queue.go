@@ -196,7 +196,6 @@ func (q *Queue) reached(p *Place) Limit {
 	return ""
 }
 
-// start gives a call a place.
 func (q *Queue) start(p *Place) {
 	q.clock++
 	p.runs = true
@@ -257,7 +256,6 @@ func (t *tenant) next(perTool int) (best *Place) {
 // largest size.
 const manyTenants = 1024
 
-// register registers a call.
 func (q *Queue) register(c Call) *Place {
 	q.clock++
 	t := q.tenants[c.Tenant]
@@ -307,7 +305,6 @@ func (q *Queue) unregister(p *Place) {
 	p.tenant, p.session, p.tool = nil, nil, nil
 }
 
-// stopWaiting removes a call from the waiting ones.
 func (p *Place) stopWaiting() {
 	i := slices.Index(p.tenant.waiting, p)
 	p.tenant.waiting = slices.Delete(p.tenant.waiting, i, i+1)

@@ -211,7 +211,6 @@ func isNameRune(r rune) bool {
 var words = map[string]string{"true": "true", "false": "false", "null": "null", "True": "true", "False": "false",
 	"None": "null"}
 
-// word reads one of the words.
 func (t *tolerant) word() bool {
 	word, ok := words[t.identifier()]
 	t.out = append(t.out, word...)

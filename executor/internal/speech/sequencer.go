@@ -61,7 +61,6 @@ type callState struct {
 	bytes int64    // of its waiting outputs
 }
 
-// output is a waiting output of a call.
 type output struct {
 	emission *tool.Emission
 	time     time.Time
@@ -160,7 +159,6 @@ func pop[E any](list *[]E) E {
 	return first
 }
 
-// callState returns the call with an id.
 func (l *Sequencer) callState(id string) *callState {
 	c := l.callers[id]
 	if c == nil {

@@ -16,7 +16,6 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// step is one thing to do.
 type step struct {
 	Do        string          `json:"do"`        // call, flood, raw, echo, log, burn, spin or fail
 	Name      string          `json:"name"`      // of the tool
@@ -31,7 +30,6 @@ type answer struct {
 	Failure *failure `json:",omitempty"`
 }
 
-// failure is an error of the SDK.
 type failure struct {
 	Text   string
 	Status caisson.Status

@@ -13,7 +13,6 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// part is one part of a result.
 type part struct {
 	Type     string `json:"type"`
 	Text     string `json:"text,omitempty"`

@@ -9,7 +9,6 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// request is a request that the SDK makes.
 type request struct {
 	Method    string      `json:"method"`
 	URL       string      `json:"url"`
@@ -29,7 +28,6 @@ type answer struct {
 	Error     *failure    `json:"error,omitempty"`
 }
 
-// failure is an error of the SDK.
 type failure struct {
 	Text       string          `json:"text"`
 	Op         string          `json:"op,omitempty"`

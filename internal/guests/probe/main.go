@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// request is one thing to do.
 type request struct {
 	Do     string `json:"do"`
 	Before string `json:"before"`

@@ -25,7 +25,6 @@ type raw struct {
 	Times   int    `json:"times"`
 }
 
-// answer is the result of a call.
 type answer struct {
 	Errno uint32 `json:"errno"`
 	FD    int32  `json:"fd,omitempty"`

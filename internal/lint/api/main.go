@@ -161,7 +161,6 @@ func exported(file *ast.File) []string {
 	return names
 }
 
-// receiver returns the name of the type that a method belongs to.
 func receiver(expression ast.Expr) string {
 	switch e := expression.(type) {
 	case *ast.Ident:
