@@ -272,10 +272,15 @@ func (p place) room(bytes manifests.Bytes, files int) error {
 		return p.full(fmt.Sprintf("the call may add %s", p.view.limits.AddedBytes))
 	}
 	if err := p.mount.tracker.room(p.view.ctx, p.mount.root, p.mount.Quota, bytes, files); err != nil {
-		if err == errno.NoSpace {
-			return p.full(p.mount.quotaText())
+		if err != errno.NoSpace {
+			return p.fail(err)
 		}
-		return p.fail(err)
+		m := p.mount
+		reached := fmt.Sprintf("the quota of %s and %d files", m.Quota.Bytes, m.Quota.Files)
+		if m.Grant != "" {
+			reached += ", " + m.Grant
+		}
+		return p.full(reached)
 	}
 	return nil
 }
@@ -284,14 +289,6 @@ func (p place) room(bytes manifests.Bytes, files int) error {
 func (p place) full(limit string) error {
 	p.view.warn("no space left", p.op, p.guest, slog.String("limit", limit))
 	return &Error{Op: p.op, Path: shown(p.guest), Err: errno.NoSpace, limit: limit}
-}
-
-func (m *mount) quotaText() string {
-	text := fmt.Sprintf("the quota of %s and %d files", m.Quota.Bytes, m.Quota.Files)
-	if m.Grant != "" {
-		text += ", " + m.Grant
-	}
-	return text
 }
 
 func (p place) grew(bytes manifests.Bytes, files int) {

@@ -113,14 +113,6 @@ func (s *Store) Open(ctx context.Context, outline *Outline, values map[string]st
 	return v, nil
 }
 
-func (l Limits) resolve() (Limits, error) {
-	if l.OpenFiles < 0 || l.AddedBytes < 0 {
-		return l, fmt.Errorf("file limits: %w: they must not be negative", errno.Invalid)
-	}
-	l.OpenFiles, l.AddedBytes = cmp.Or(l.OpenFiles, defaultOpenFiles), cmp.Or(l.AddedBytes, defaultAddedBytes)
-	return l, nil
-}
-
 func (m *Mount) resolve() error {
 	invalid := func(problem string) error {
 		return m.err(fmt.Errorf("%w: %s", errno.Invalid, problem))
@@ -302,7 +294,7 @@ func (s *Store) acquire(directory os.FileInfo) *tracker {
 	defer s.mu.Unlock()
 	t, found := s.trackers.get(directory)
 	if !found {
-		t = newTracker(directory)
+		t = &tracker{directory: directory, turn: make(chan struct{}, 1)}
 		s.trackers.put(directory, t)
 	}
 	t.holders++

@@ -45,10 +45,6 @@ type openFile struct {
 	orphan  bool // its last name was removed; its bytes count until it is closed
 }
 
-func newTracker(directory os.FileInfo) *tracker {
-	return &tracker{directory: directory, turn: make(chan struct{}, 1)}
-}
-
 func (t *tracker) take(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

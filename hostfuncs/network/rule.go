@@ -198,16 +198,12 @@ func (r *rule) cutBy(other *rule) string {
 	})) {
 		parts = append(parts, "methods")
 	}
-	if !other.coversPaths(r) {
+	if slices.ContainsFunc(r.paths, func(wanted permission.URLPath) bool {
+		return !slices.ContainsFunc(other.paths, func(prefix permission.URLPath) bool { return prefix.Covers(wanted) })
+	}) {
 		parts = append(parts, "paths")
 	}
 	return strings.Join(parts, ", ")
-}
-
-func (r *rule) coversPaths(other *rule) bool {
-	return !slices.ContainsFunc(other.paths, func(wanted permission.URLPath) bool {
-		return !slices.ContainsFunc(r.paths, func(prefix permission.URLPath) bool { return prefix.Covers(wanted) })
-	})
 }
 
 // String describes the rule: "GET https://*.example.com below /v1".

@@ -61,14 +61,6 @@ func (l *location) resolve(text string) (*location, error) {
 	return locate(l.url.ResolveReference(reference))
 }
 
-// whyNot returns the problem that package permission found in a value, as the predicate of a sentence.
-func whyNot(err error) string {
-	if invalid, ok := errors.AsType[*permission.Error](err); ok {
-		return invalid.Problem
-	}
-	return err.Error()
-}
-
 func urlError(format string, arguments ...any) error {
 	return fmt.Errorf("the URL is refused: "+format, arguments...)
 }
@@ -116,8 +108,11 @@ func locate(u *url.URL) (*location, error) {
 		return nil, urlError("it holds user info")
 	}
 	host, err := permission.ParseURLHost(u.Hostname())
+	if invalid, ok := errors.AsType[*permission.Error](err); ok {
+		return nil, urlError("its host %s", invalid.Problem)
+	}
 	if err != nil {
-		return nil, urlError("its host %s", whyNot(err))
+		return nil, urlError("its host %s", err.Error())
 	}
 	port, err := readPort(u)
 	if err != nil {

@@ -25,16 +25,6 @@ type decider struct {
 	given     []given
 }
 
-func newDecider(options Options, grants []grant) *decider {
-	return &decider{
-		options:  options,
-		grants:   grants,
-		sources:  &sources{lookup: options.LookupEnv, ages: map[ageFile]map[string]string{}},
-		bindings: map[permission.Origin][]*binding{},
-		requests: map[string]*outcome{},
-	}
-}
-
 // verdict is the outcome of one request.
 type verdict struct {
 	decision tool.Decision
@@ -138,8 +128,12 @@ func (d *decider) explainAbsence(request request, v *verdict) {
 				"no grant gives the secret for "+request.Host)
 			continue
 		}
-		v.refuse(fmt.Sprintf("%s grants it only in %s", cmp.Or(grant.Origin, permission.Operator),
-			describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
+		place := "a header"
+		if grant.Place != (manifests.SecretPlace{}) {
+			place = describePlace(grant.Place)
+		}
+		v.refuse(fmt.Sprintf("%s grants it only in %s", cmp.Or(grant.Origin, permission.Operator), place),
+			"no grant gives the secret in "+describePlace(request.Place))
 		return
 	}
 }
@@ -238,14 +232,14 @@ const maxShown = 128 // bytes of a name in receipts
 // Check reports whether a secret is in effect. If it is not, denial is a receipt with the reason, which the caller may
 // keep and show to the guest. [Set.Requested] reports whether the manifest requests the secret at all.
 func (s *Set) Check(name string) (exists bool, denial *tool.Denial) {
-	if s.exists(name) {
-		return true, nil
-	}
-	if s.Requested(name) {
-		receipt := s.requests[name].denial
+	if !s.Requested(name) {
+		receipt := denialOf(name, "the manifest does not ask for the secret", s.allowRequest(name))
 		return false, &receipt
 	}
-	receipt := denialOf(name, "the manifest does not ask for the secret", s.allowRequest(name))
+	if s.requests[name].effective {
+		return true, nil
+	}
+	receipt := s.requests[name].denial
 	return false, &receipt
 }
 

@@ -189,13 +189,6 @@ func describePlace(place manifests.SecretPlace) string {
 	}
 }
 
-func describeGranted(place manifests.SecretPlace) string {
-	if place == (manifests.SecretPlace{}) {
-		return "a header"
-	}
-	return describePlace(place)
-}
-
 // describeSource describes the source of a value, without a path of the host.
 func describeSource(from manifests.SecretSource) string {
 	switch {
