@@ -208,16 +208,6 @@ func (c *call) logRepairs(ctx context.Context) {
 		len(c.record.Repairs), "rules", rules)
 }
 
-// inDigits returns arguments that fit the schema with their integers in digits. Approvals, caches and the tool see
-// them in this form. This is not a repair, since the values are the same.
-func inDigits(arguments tool.Arguments, integers schema.Integers) (tool.Arguments, error) {
-	plain, err := integers.InDigits()
-	if err != nil || plain == nil {
-		return arguments, err
-	}
-	return tool.ParseArguments(string(plain)) // they may have become too long
-}
-
 // refuseMisfit refuses a call because the complete arguments, the model's and the host's, do not fit the schema. own
 // are the model's arguments after repair; misfit is the error for the complete ones.
 func (c *call) refuseMisfit(ctx context.Context, own tool.Arguments, misfit error) error {

@@ -65,7 +65,7 @@ type call struct {
 	submitted bool  // the client has run the call and submitted its output
 	parent    *call // the call that made this one; nil if a model did
 	depth     int
-	made      *atomic.Int64 // calls below the outermost caller
+	made      atomic.Int64 // calls below this one, if it is the outermost caller
 	// uncacheable is set if the result must not be cached, for example after a nested call that failed for a transient
 	// reason.
 	uncacheable atomic.Bool

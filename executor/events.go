@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/caisson-run/caisson/executor/internal/breaker"
 	"github.com/caisson-run/caisson/internal/sampling"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -142,12 +141,4 @@ func levelOf(kind tool.Kind) slog.Level {
 		return slog.LevelError
 	}
 	return slog.LevelWarn
-}
-
-func (b *batch) breakerChanged(ctx context.Context, c *call, state breaker.State) {
-	level, text := slog.LevelInfo, "circuit breaker closed"
-	if state == breaker.Opened {
-		level, text = slog.LevelWarn, "circuit breaker opened"
-	}
-	b.executor.log.Log(ctx, level, text, "call_id", c.record.CallID, "tool", c.tool, "tenant", b.session.tenant)
 }

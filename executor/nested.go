@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -83,7 +82,11 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	if c.depth >= nesting.Depth {
 		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("calls may be nested %d deep", nesting.Depth))
 	}
-	if c.countNested() > int64(nesting.Calls) {
+	outermost := c
+	for outermost.parent != nil {
+		outermost = outermost.parent
+	}
+	if outermost.made.Add(1) > int64(nesting.Calls) {
 		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("one call may make %d calls", nesting.Calls))
 	}
 	id, err := uuid.NewV7()
@@ -129,20 +132,10 @@ func (c *call) refuseNested(requested tool.Call, kind tool.Kind, message string)
 	return &tool.Error{Op: "call", Tool: requested.Function.Name, Kind: kind, Message: message}
 }
 
-// countNested counts one more call of the outermost caller.
-func (c *call) countNested() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.made == nil {
-		c.made = new(atomic.Int64)
-	}
-	return c.made.Add(1)
-}
-
 // make plans a nested call.
 func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 	made := c.batch.newCall(requested, id)
-	made.parent, made.depth, made.made = c, c.depth+1, c.made
+	made.parent, made.depth = c, c.depth+1
 	made.record.Parent = c.record.CallID
 	ended := planning.Begin(ctx)
 	made.batch.planInTurns(ctx, []*call{made}, func(int, *call) {})

@@ -139,7 +139,12 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	if repaired.Misfit != nil {
 		return c.refuseMisfit(ctx, repaired.Arguments, repaired.Misfit)
 	}
-	arguments, err = inDigits(withContext(repaired.Arguments, values), integers)
+	arguments = withContext(repaired.Arguments, values)
+	// Approvals, caches and the tool see integers in digits. This is not a repair, since the values are the same.
+	plain, err := integers.InDigits()
+	if plain != nil && err == nil {
+		arguments, err = tool.ParseArguments(string(plain)) // they may have become too long
+	}
 	if err != nil {
 		c.refuse(tool.InvalidArguments, err.Error())
 		return nil

@@ -2,6 +2,7 @@ package known
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -139,9 +140,7 @@ func (s *shape) events(name string) []string {
 	if s.Type != nil && json.Unmarshal(s.Type, &kind) != nil {
 		return nil
 	}
-	if kind == "" {
-		kind = name
-	}
+	kind = cmp.Or(kind, name)
 	fits := fitting(
 		isList(s.Choices),
 		strings.HasPrefix(kind, "response."),

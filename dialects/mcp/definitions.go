@@ -30,13 +30,6 @@ type wireTool struct {
 	Annotations  *annotations    `json:"annotations,omitempty"`
 }
 
-func names() lint.NameRule {
-	return lint.NameRule{
-		Most: 128, Extra: "_-.", Severity: dialects.Weakened,
-		Message: "the specification advises against the name, and some clients leave such tools out",
-	}
-}
-
 // rules are the specification's rules for schemas. It accepts all of JSON Schema 2020-12, and names it as the default
 // of schemas without $schema.
 func rules() lint.Rules {
@@ -58,7 +51,11 @@ func rules() lint.Rules {
 func (dialect) Definitions(
 	definitions []tool.Definition, _ dialects.DefinitionOptions,
 ) (json.RawMessage, []dialects.Finding, error) {
-	return lint.Offer(reader("definitions"), definitions, names(),
+	names := lint.NameRule{
+		Most: 128, Extra: "_-.", Severity: dialects.Weakened,
+		Message: "the specification advises against the name, and some clients leave such tools out",
+	}
+	return lint.Offer(reader("definitions"), definitions, names,
 		func(d *tool.Definition) (wireTool, []dialects.Finding, error) {
 			schema, found, err := lint.Check(d.Parameters, rules())
 			if err != nil {

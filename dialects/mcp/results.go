@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -131,19 +132,9 @@ func (r *callResult) text(text string) {
 	r.Content = append(r.Content, block{Type: "text", Text: &text})
 }
 
-// unknownType is for parts without a MIME type where the protocol requires one.
-const unknownType = "application/octet-stream"
-
 // written returns the block for a part of a result. The part's place gives it a URI if it has none.
 func written(part *tool.Content, place int) block {
-	mime := part.MIMEType
-	if mime == "" {
-		mime = unknownType
-	}
-	name := part.Name
-	if name == "" {
-		name = part.URL
-	}
+	mime := cmp.Or(part.MIMEType, "application/octet-stream") // which the protocol requires
 	switch {
 	case part.Type == "text":
 		return block{Type: "text", Text: &part.Text}
@@ -154,7 +145,8 @@ func written(part *tool.Content, place int) block {
 	case len(part.Data) > 0 || part.Text != "" && (part.URL == "" || part.Type == "file"):
 		return block{Type: "resource", Resource: embedded(part, place)}
 	case part.URL != "":
-		return block{Type: "resource_link", URI: part.URL, Name: name, About: part.Text, MIMEType: part.MIMEType}
+		return block{Type: "resource_link", URI: part.URL, Name: cmp.Or(part.Name, part.URL), About: part.Text,
+			MIMEType: part.MIMEType}
 	}
 	mention := wire.Mention(part)
 	return block{Type: "text", Text: &mention}

@@ -45,11 +45,6 @@ type choice struct {
 	Error json.RawMessage `json:"error"`
 }
 
-func (c *choice) hasCalls() bool {
-	said := cmp.Or(c.Message, c.Delta)
-	return said != nil && !wire.Empty(said.ToolCalls)
-}
-
 // message is an assistant's message, or a delta of one.
 type message struct {
 	Content      json.RawMessage `json:"content"`
@@ -147,7 +142,7 @@ func (c *completion) first(r wire.Reader, unread map[int64]bool) (at wire.Reader
 	err = wire.Each(r, "choices", c.Choices, maxElements, func(r wire.Reader, c *choice) error {
 		position++
 		if found != nil || c.Index != 0 {
-			if c.hasCalls() {
+			if said := cmp.Or(c.Message, c.Delta); said != nil && !wire.Empty(said.ToolCalls) {
 				unread[cmp.Or(int64(c.Index), position)] = true
 			}
 			return nil
@@ -177,8 +172,14 @@ func (m *message) calls(r wire.Reader, limit int, visit func(r wire.Reader, c *c
 // finish returns the calls, with ids, the finish reason, and remarks about the calls and the choices that are unread.
 func finish(calls []tool.Call, reason string, unread map[int64]bool) ([]tool.Call, tool.FinishReason, []string) {
 	finished := tool.FinishReason(reason)
-	if finished.WasCut() {
-		pieces.MarkCut(calls)
+	for i := range calls {
+		switch call := &calls[i]; {
+		case !finished.WasCut():
+		case call.Type == tool.CustomCall:
+			call.Incomplete = i == len(calls)-1
+		default:
+			call.Incomplete = !json.Valid([]byte(call.Function.Arguments))
+		}
 	}
 	remarks := append(pieces.Unread("choice", unread), pieces.FillIDs(calls)...)
 	if finished == tool.FinishStop && len(calls) > 0 {

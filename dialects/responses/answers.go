@@ -55,7 +55,9 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 			}
 			switch kind.Type {
 			case functionCall, customCall, localShellCall, approvalRequest:
-				called(*element, a)
+				var about aboutItem
+				_ = decode.Unmarshal(*element, &about) // an item without an id answers nothing
+				a.Called(cmp.Or(about.CallID, about.ID))
 				return nil
 			case functionOutput, customOutput, localShellOutput, approvalResponse:
 			case "":
@@ -76,13 +78,6 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 			}
 			return i.output(r, a)
 		})
-}
-
-// called takes a call, or a request for approval.
-func called(element json.RawMessage, a *wire.Answers) {
-	var about aboutItem
-	_ = decode.Unmarshal(element, &about) // an item without an id answers nothing
-	a.Called(cmp.Or(about.CallID, about.ID))
 }
 
 func (i *answered) approval(r wire.Reader, a *wire.Answers) error {

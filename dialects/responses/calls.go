@@ -54,7 +54,8 @@ func (o *openCall) become(r wire.Reader, i *item) error {
 	if o.Name == "" && !o.cut && !o.going {
 		return r.Fail("name", "is missing; a call names its tool")
 	}
-	if i.silent() && (o.ended || o.Begun()) {
+	isSilent := wire.Absent(i.Arguments) && wire.Absent(i.Input) && wire.Absent(i.Action)
+	if isSilent && (o.ended || o.Begun()) {
 		o.ended = true
 		return nil // the pieces are the arguments
 	}

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -48,9 +49,7 @@ const (
 
 // NewEvents returns Events for one response.
 func NewEvents(options EventsOptions) *Events {
-	if options.ServerLabel == "" {
-		options.ServerLabel = "caisson"
-	}
+	options.ServerLabel = cmp.Or(options.ServerLabel, "caisson")
 	return &Events{options: options, calls: map[string]*batchCall{}, idents: map[string]int{}}
 }
 
@@ -111,7 +110,13 @@ func (e *Events) take(event *tool.Event) error {
 	case tool.CallWaiting:
 		return e.waiting(c, event)
 	case tool.CallStarted:
-		return e.started(c, event)
+		if c.running != nil {
+			return e.wrong(event, "is about a call that is already running")
+		}
+		if !c.planned.Client {
+			e.run(c)
+		}
+		return nil
 	case tool.CallOutput:
 		return e.output(c, event)
 	case tool.CallFinished:
@@ -312,17 +317,6 @@ func (e *Events) announce(c *batchCall, action *tool.Action) {
 func (e *Events) arguments(kind string, at place, arguments *string) {
 	e.step(kind+"_arguments.delta", at, itemStep{Delta: arguments})
 	e.step(kind+"_arguments.done", at, itemStep{Arguments: arguments})
-}
-
-// started adds the item of a call that is run here.
-func (e *Events) started(c *batchCall, event *tool.Event) error {
-	if c.running != nil {
-		return e.wrong(event, "is about a call that is already running")
-	}
-	if !c.planned.Client {
-		e.run(c)
-	}
-	return nil
 }
 
 // output writes an emission of a call, if the API has a form for it.

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -92,11 +93,6 @@ func (i *item) calls() string {
 	return tool.FunctionCall
 }
 
-// silent returns whether a call's item has no arguments at all.
-func (i *item) silent() bool {
-	return wire.Absent(i.Arguments) && wire.Absent(i.Input) && wire.Absent(i.Action)
-}
-
 func (i *item) arguments(r wire.Reader) (pieces.Text, error) {
 	switch i.Type {
 	case localShellCall:
@@ -115,12 +111,7 @@ func (i *item) arguments(r wire.Reader) (pieces.Text, error) {
 }
 
 // id returns the id by which a result is matched with the call.
-func (i *item) id() string {
-	if i.CallID != "" {
-		return i.CallID
-	}
-	return i.ID
-}
+func (i *item) id() string { return cmp.Or(i.CallID, i.ID) }
 
 // readItem reads an item. If it is neither a message nor a call, only its type is known.
 func readItem(r wire.Reader, document json.RawMessage) (i item, err error) {

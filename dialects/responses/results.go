@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
@@ -143,7 +144,8 @@ func shownAs(content *tool.Content) (part, bool) {
 	isImage := strings.HasPrefix(content.MIMEType, "image/") ||
 		// The provider detects what a link leads to.
 		content.MIMEType == "" && content.Type == "image" && len(content.Data) == 0
-	if !isShown(content.MIMEType) && !(isImage && content.MIMEType == "") {
+	canView := []string{"image/png", "image/jpeg", "image/webp", "image/gif", "application/pdf"}
+	if !slices.Contains(canView, content.MIMEType) && !(isImage && content.MIMEType == "") {
 		return part{}, false
 	}
 	data, link := "", ""
@@ -160,15 +162,9 @@ func shownAs(content *tool.Content) (part, bool) {
 	}
 	file := part{Type: "input_file", FileData: data, FileURL: link}
 	if data != "" { // a linked file has the name in its URL
-		if file.FileName = content.Name; file.FileName == "" {
-			file.FileName = "file.pdf"
-		}
+		file.FileName = cmp.Or(content.Name, "file.pdf")
 	}
 	return file, true
-}
-
-func isShown(mimeType string) bool {
-	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "image/gif", "application/pdf"}, mimeType)
 }
 
 // execute is the only type of action of a local shell.

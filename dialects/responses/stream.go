@@ -157,7 +157,13 @@ func (s *stream) take(r wire.Reader, index *wire.Integer, i *item, done bool) er
 		return err
 	}
 	if !i.isCall() {
-		return s.message(r, place, i, done)
+		if !done || place.said {
+			return nil
+		}
+		place.said = true // it did not come in pieces
+		said, err := i.text(r)
+		s.Say(tool.ResponseAnswer, said)
+		return err
 	}
 	o := place.call
 	if o.passed {
@@ -199,17 +205,6 @@ func (s *stream) provided(index *wire.Integer, i *item, done bool) error {
 		return nil
 	}
 	return s.Item(s.others.found[len(s.others.found)-1].ProviderItem)
-}
-
-// message passes a message's text on, unless it came in pieces.
-func (s *stream) message(r wire.Reader, place *slot, i *item, done bool) error {
-	if !done || place.said {
-		return nil
-	}
-	place.said = true
-	said, err := i.text(r)
-	s.Say(tool.ResponseAnswer, said)
-	return err
 }
 
 func (s *stream) begin(e *streamEvent) error {

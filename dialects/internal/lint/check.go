@@ -40,7 +40,12 @@ func Check(schema json.RawMessage, rules Rules) (json.RawMessage, []dialects.Fin
 	c := checker{rules: &rules}
 	c.objectRoot(root)
 	c.schema(root, nil, 0)
-	c.recursion(root)
+	if rules.NotRecursive.Severity != "" {
+		r := newReferences(root)
+		if r.visit(root); r.cycle != "" {
+			c.report(&place{step: pathOf(r.cycle)}, "$ref", rules.NotRecursive, false)
+		}
+	}
 	c.limits()
 	if len(c.findings) > MaxFindings {
 		return fail(fmt.Sprintf("the schema has more than %d findings", MaxFindings), nil)
@@ -141,16 +146,6 @@ func (c *checker) objectRoot(root *Value) {
 	}
 	if root.Get("properties") == nil {
 		c.report((*place)(nil).member("properties"), "properties", rule, false)
-	}
-}
-
-func (c *checker) recursion(root *Value) {
-	if c.rules.NotRecursive.Severity == "" {
-		return
-	}
-	r := newReferences(root)
-	if r.visit(root); r.cycle != "" {
-		c.report(&place{step: pathOf(r.cycle)}, "$ref", c.rules.NotRecursive, false)
 	}
 }
 

@@ -2,7 +2,6 @@ package pieces
 
 import (
 	"cmp"
-	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -40,17 +39,6 @@ func (c *Call) Whole() tool.Call {
 	c.arguments.WriteString(c.halves.End())
 	return tool.Call{ID: c.ID, Type: cmp.Or(c.Type, tool.FunctionCall),
 		Function: tool.Function{Name: c.Name, Arguments: c.arguments.String()}}
-}
-
-// MarkCut marks the calls of a truncated response that are incomplete. A function call is complete if its
-// arguments are JSON; the last call of a custom tool may always be truncated.
-func MarkCut(calls []tool.Call) {
-	for i := range calls {
-		calls[i].Incomplete = !json.Valid([]byte(calls[i].Function.Arguments))
-		if calls[i].Type == tool.CustomCall {
-			calls[i].Incomplete = i == len(calls)-1
-		}
-	}
 }
 
 // Free returns an id for the call at a position, and adds it to those taken.

@@ -122,11 +122,6 @@ func aboutSize(p *tool.Content) int {
 	return partBytes + len(p.Type) + len(p.URL) + len(p.Name) + len(p.MIMEType)
 }
 
-func validPart(p *tool.Content) bool {
-	return utf8.ValidString(p.Text) && utf8.ValidString(p.Type) && utf8.ValidString(p.URL) &&
-		utf8.ValidString(p.Name) && utf8.ValidString(p.MIMEType)
-}
-
 // Valid returns the result with all text as valid UTF-8, with U+FFFD in place of invalid bytes. The given result is
 // never written to. In JSON, invalid bytes can only be inside strings.
 func Valid(r tool.Result) tool.Result {
@@ -134,17 +129,16 @@ func Valid(r tool.Result) tool.Result {
 	if !utf8.Valid(r.Data) {
 		r.Data = bytes.ToValidUTF8(r.Data, []byte(replacement))
 	}
-	copied := false
-	for i := range r.Content {
-		if validPart(&r.Content[i]) {
-			continue
+	if slices.ContainsFunc(r.Content, func(p tool.Content) bool {
+		return !utf8.ValidString(p.Text) || !utf8.ValidString(p.Type) || !utf8.ValidString(p.URL) ||
+			!utf8.ValidString(p.Name) || !utf8.ValidString(p.MIMEType)
+	}) {
+		r.Content = slices.Clone(r.Content)
+		for i := range r.Content {
+			p := &r.Content[i]
+			p.Text, p.Type, p.URL = validText(p.Text), validText(p.Type), validText(p.URL)
+			p.Name, p.MIMEType = validText(p.Name), validText(p.MIMEType)
 		}
-		if !copied {
-			r.Content, copied = slices.Clone(r.Content), true
-		}
-		p := &r.Content[i]
-		p.Text, p.Type, p.URL = validText(p.Text), validText(p.Type), validText(p.URL)
-		p.Name, p.MIMEType = validText(p.Name), validText(p.MIMEType)
 	}
 	return r
 }

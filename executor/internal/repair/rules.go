@@ -135,7 +135,8 @@ func (w *walk) unwrap(v jsontext.Value, root place, names []string) jsontext.Val
 			return v
 		}
 		for other := range inner.Members() {
-			if !w.isParameter(root, other.String()) && !w.isAlias(other.String()) {
+			isAlias := func(a manifests.ParameterAlias) bool { return a.Name == other.String() }
+			if !w.isParameter(root, other.String()) && !slices.ContainsFunc(w.aliases, isAlias) {
 				return v
 			}
 		}
@@ -156,10 +157,6 @@ func (w *walk) unwrap(v jsontext.Value, root place, names []string) jsontext.Val
 		}
 	}
 	return v
-}
-
-func (w *walk) isAlias(name string) bool {
-	return slices.ContainsFunc(w.aliases, func(a manifests.ParameterAlias) bool { return a.Name == name })
 }
 
 // isParameter reports whether a model may set a member of the arguments.
