@@ -127,7 +127,6 @@ func (c *call) refuseFailed(cause error) {
 	c.fail(cause)
 }
 
-// deny refuses a call for lack of a permission.
 func (c *call) deny(permission, rule string, allow tool.Allow) {
 	c.refuse(tool.Denied, rule, tool.Denial{Permission: permission, Value: tool.Shown(c.record.Function.Name, maxShown),
 		Rule: rule, Allow: allow})

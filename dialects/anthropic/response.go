@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -27,7 +28,6 @@ type details struct {
 	Explanation string `json:"explanation"`
 }
 
-// block is a part of a message's content.
 type block struct {
 	Type  string          `json:"type"`
 	Text  pieces.Text     `json:"text"`
@@ -83,18 +83,15 @@ func (u *usage) total() tool.ChatUsage {
 	return tool.ChatUsage{PromptTokens: prompt, CompletionTokens: completion, TotalTokens: wire.Sum(prompt, completion)}
 }
 
+var finishReasons = map[string]tool.FinishReason{
+	"end_turn": tool.FinishStop, "stop_sequence": tool.FinishStop,
+	"max_tokens": tool.FinishLength, "model_context_window_exceeded": tool.FinishLength,
+	"tool_use": tool.FinishToolCalls, "refusal": tool.FinishContentFilter,
+}
+
+// finishReason keeps pause_turn, and reasons that are not known yet.
 func finishReason(stop string) tool.FinishReason {
-	switch stop {
-	case "end_turn", "stop_sequence":
-		return tool.FinishStop
-	case "max_tokens", "model_context_window_exceeded":
-		return tool.FinishLength
-	case "tool_use":
-		return tool.FinishToolCalls
-	case "refusal":
-		return tool.FinishContentFilter
-	}
-	return tool.FinishReason(stop) // pause_turn, and future ones
+	return cmp.Or(finishReasons[stop], tool.FinishReason(stop))
 }
 
 // Response reads a message.

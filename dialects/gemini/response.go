@@ -40,11 +40,12 @@ type part struct {
 }
 
 type functionCall struct {
-	ID           string          `json:"id"`
-	Name         string          `json:"name"`
-	Args         json.RawMessage `json:"args"`
-	PartialArgs  json.RawMessage `json:"partialArgs" alias:"partial_args"`
-	WillContinue bool            `json:"willContinue" alias:"will_continue"`
+	ID   string          `json:"id,omitempty"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+	// PartialArgs and WillContinue are only read.
+	PartialArgs  json.RawMessage `json:"partialArgs,omitempty" alias:"partial_args"`
+	WillContinue bool            `json:"willContinue,omitempty" alias:"will_continue"`
 }
 
 type failure struct {

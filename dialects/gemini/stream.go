@@ -166,7 +166,6 @@ func camel(name string) string {
 	return strings.Join(words, "")
 }
 
-// check reports the faults of a response that has ended.
 func (a *assembly) check() error {
 	if !a.known {
 		return a.Fail("",
@@ -288,7 +287,6 @@ func (a *assembly) call(r wire.Reader, f *functionCall, signature string) error 
 	return nil
 }
 
-// assembled returns the arguments that have come in pieces.
 func (c *call) assembled() json.RawMessage {
 	if len(c.tree.members) == 0 {
 		return json.RawMessage("{}")
@@ -346,7 +344,6 @@ func (a *assembly) begin(r wire.Reader, f *functionCall) (*call, error) {
 	return c, nil
 }
 
-// piece takes one of the partialArgs.
 func (a *assembly) piece(r wire.Reader, c *call, element json.RawMessage) error {
 	c.bytes += len(element)
 	if err := r.Bounded("", c.bytes); err != nil {

@@ -134,7 +134,6 @@ func (s *shape) reports(name string) []string {
 	return nil
 }
 
-// events returns the dialects with events of this name and shape.
 func (s *shape) events(name string) []string {
 	var kind string
 	if s.Type != nil && json.Unmarshal(s.Type, &kind) != nil {

@@ -113,7 +113,6 @@ type params struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// check rejects a message that is not JSON-RPC 2.0.
 func (m *message) check(r wire.Reader) error {
 	if m.JSONRPC != version {
 		return r.Fail("jsonrpc", "is not %q, which every JSON-RPC message has", version)

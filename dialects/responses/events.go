@@ -125,7 +125,6 @@ func (e *Events) take(event *tool.Event) error {
 	return e.wrong(event, "has an unknown type")
 }
 
-// wrong returns the error for an event out of order.
 func (e *Events) wrong(event *tool.Event, what string) error {
 	return reader("events").Fail(event.CallID, "the event %q %s", tool.Shown(string(event.Type), 64), what)
 }

@@ -214,7 +214,6 @@ func (s *stream) begin(e *streamEvent) error {
 	return nil
 }
 
-// finish takes the response at the end of a stream.
 func (s *stream) finish(e *streamEvent) error {
 	if e.Response == nil {
 		return s.Fail("response", "is missing")

@@ -95,7 +95,6 @@ func (f *File) used(kind string, began time.Time, n int, err error) {
 	})
 }
 
-// change begins an operation on the open file.
 func (f *File) change(kind string) operation {
 	o := f.place.view.begin(kind)
 	f.place.view.name(f.place.guest, f.place.mount)

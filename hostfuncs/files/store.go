@@ -154,7 +154,6 @@ func overlap(mounts []Mount) error {
 	return nil
 }
 
-// mount opens one mount and adds it to the view.
 func (v *View) mount(m Mount, values map[string]string) error {
 	opened := v.reserved(m)
 	if m.Tree != nil {

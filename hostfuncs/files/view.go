@@ -56,7 +56,6 @@ type View struct {
 	lastInode     uint64
 }
 
-// handle is an open file or directory.
 type handle interface{ Close() error }
 
 // mount is an opened [Mount].

@@ -104,7 +104,6 @@ func (e *exchange) prepare(ctx context.Context, request Request) *hostfuncs.Erro
 	return nil
 }
 
-// read parses the guest's request into a hop.
 func (e *exchange) read(request Request) error {
 	method, err := readMethod(request.Method)
 	if err != nil {
@@ -236,7 +235,6 @@ func (e *exchange) request() (*http.Request, *hostfuncs.Error) {
 	return request, nil
 }
 
-// finish writes the record of the request.
 func (e *exchange) finish(failed *hostfuncs.Error) {
 	e.failed = failed
 	call := tool.HostCall{

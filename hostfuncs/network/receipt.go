@@ -156,7 +156,6 @@ func (p *effective) addressReceipt(l *location, method string, why *refusal) too
 	return refused
 }
 
-// grantFor returns the rule that grants something to the tool.
 func (p *effective) grantFor(grant manifests.NetworkGrant) json.RawMessage {
 	return manifests.Grants{Network: []manifests.NetworkGrant{grant}}.Rule(p.tool)
 }

@@ -255,7 +255,6 @@ func (s *Session) keep(wanted int) *hostfuncs.Error {
 	return failed
 }
 
-// release releases the bytes that keep has reserved.
 func (s *Session) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -52,7 +52,6 @@ func parseURL(text string) (*location, error) {
 	return locate(parsed)
 }
 
-// resolve parses the target of a redirect.
 func (l *location) resolve(text string) (*location, error) {
 	reference, err := parse(text)
 	if err != nil {

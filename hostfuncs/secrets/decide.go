@@ -25,7 +25,6 @@ type decider struct {
 	given     []given
 }
 
-// verdict is the outcome of one request.
 type verdict struct {
 	decision tool.Decision
 	// rule is the reason, worded for the guest. If the secret is effective, it says where it is sent.
@@ -280,7 +279,6 @@ func (d *decider) allowGrant(request request) tool.Allow {
 	return tool.Allow{Grant: ruleFor(d.options.Tool, grant)}
 }
 
-// ruleFor returns the rule that grants a secret to a tool.
 func ruleFor(name string, grant manifests.SecretGrant) json.RawMessage {
 	return manifests.Grants{Secrets: []manifests.SecretGrant{grant}}.Rule(name)
 }

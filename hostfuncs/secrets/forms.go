@@ -47,7 +47,6 @@ func newForms() []form {
 		{reader: newBase64()}, {reader: newHexadecimal()}}
 }
 
-// add adds the needles for a value.
 func (f *form) add(shown, value string) {
 	for _, n := range f.write(value) {
 		n.shown = shown

@@ -128,7 +128,6 @@ func (s *search) find(text []byte) []span {
 	return found
 }
 
-// findForm finds secrets in one form.
 func (s *search) findForm(f *form, text []byte) []span {
 	if !f.occursIn(text) {
 		return nil

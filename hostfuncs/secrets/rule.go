@@ -106,7 +106,6 @@ func readRequest(requested manifests.SecretPermission) request {
 
 func (r request) rule() *rule { return &rule{name: r.Name, host: r.host, place: canonical(r.Place)} }
 
-// grant is a grant of the operator, for one host.
 type grant struct {
 	manifests.SecretGrant
 	host permission.Host

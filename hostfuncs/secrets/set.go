@@ -75,7 +75,6 @@ func (p places) enter(ctx context.Context, text []byte) (leave func(), err error
 	}
 }
 
-// binding is one effective secret.
 type binding struct {
 	name  string
 	place manifests.SecretPlace

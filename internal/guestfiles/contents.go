@@ -18,7 +18,6 @@ type Contents struct {
 	held  map[[sha256.Size]byte]*shared
 }
 
-// shared is the content of files of trees.
 type shared struct {
 	content []byte
 	digest  [sha256.Size]byte

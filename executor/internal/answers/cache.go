@@ -157,7 +157,6 @@ func (c *Cache[K, V]) Barrier(domains ...string) (end func()) {
 	return func() { once.Do(func() { c.change(domains, -1) }) }
 }
 
-// change notes that a barrier has begun or ended.
 func (c *Cache[K, V]) change(domains []string, open int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
