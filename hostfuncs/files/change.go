@@ -15,8 +15,7 @@ import (
 // Mkdir creates a directory. It fails with [errno.Exist] if the name exists, even where nothing may
 // change: programs create directories to make sure that they exist, and that needs no receipt.
 func (d *Dir) Mkdir(name string) (err error) {
-	o := d.view.begin(opMkdir)
-	defer func() { o.end(err) }()
+	defer d.view.begin(opMkdir)(&err)
 	p, err := d.find("mkdir", name, true)
 	if err != nil {
 		return err
@@ -125,8 +124,7 @@ func (p place) grow(bytes manifests.Bytes, files int, operation func() error) er
 // Link gives a file another name in the same mount. If follow is set, it follows a symbolic link.
 // It fails with [errno.CrossDevice] for another mount.
 func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (err error) {
-	o := d.view.begin(opLink)
-	defer func() { o.end(err) }()
+	defer d.view.begin(opLink)(&err)
 	from, to, err := d.locatePair("link", oldName, target, newName)
 	if err != nil {
 		return err
@@ -191,8 +189,7 @@ func (p *place) followLink() error {
 // Rename moves a name to another place in the same mount. It replaces a file or an empty directory
 // there. It fails with [errno.CrossDevice] for another mount.
 func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
-	o := d.view.begin(opRename)
-	defer func() { o.end(err) }()
+	defer d.view.begin(opRename)(&err)
 	from, to, err := d.locatePair("rename", oldName, target, newName)
 	if err != nil {
 		return err

@@ -126,11 +126,10 @@ func (f *File) write(p []byte, offset int64, atEnd bool, moved func(int64)) (wri
 // under one lock, so no other call changes the size in between.
 func (f *File) writePart(part []byte, offset int64, atEnd bool) (n int, end int64, err error) {
 	err = f.place.change(func() error {
-		info, err := f.host.Stat()
+		size, err := f.size()
 		if err != nil {
 			return err
 		}
-		size := info.Size()
 		if atEnd {
 			offset = size
 		}
@@ -208,16 +207,14 @@ func (f *File) Stat() (guestfiles.Info, error) {
 
 // SetSize truncates the file, or extends it with zeros. The zeros count as written.
 func (f *File) SetSize(size int64) (err error) {
-	o := f.change(opTruncate)
-	defer func() { o.end(err) }()
+	defer f.change(opTruncate)(&err)
 	return f.resize("set size", size, func(int64) bool { return true })
 }
 
 // Allocate extends the file with zeros to offset+length if it is shorter. The zeros count as
 // written. It reserves no other disk space.
 func (f *File) Allocate(offset, length int64) (err error) {
-	o := f.change(opTruncate)
-	defer func() { o.end(err) }()
+	defer f.change(opTruncate)(&err)
 	if err := f.changeable("allocate", true); err != nil {
 		return err
 	}
@@ -240,11 +237,10 @@ func (f *File) resize(op string, size int64, needed func(present int64) bool) er
 		return f.place.err(errno.Invalid)
 	}
 	return f.place.change(func() error {
-		info, err := f.host.Stat()
+		present, err := f.size()
 		if err != nil {
 			return err
 		}
-		present := info.Size()
 		switch {
 		case !needed(present) || size == present:
 			return nil
@@ -268,8 +264,7 @@ func (p place) cutTo(f *os.File, present, size int64) error {
 
 // SetTimes sets the file's times. A nil time is not changed. Other times are restricted as in [Dir.SetTimes].
 func (f *File) SetTimes(atime, mtime *time.Time) (err error) {
-	o := f.change(opTimes)
-	defer func() { o.end(err) }()
+	defer f.change(opTimes)(&err)
 	if err := f.changeable("set times", false); err != nil {
 		return err
 	}

@@ -23,8 +23,7 @@ const (
 // Open opens a regular file or a directory, and returns one of the two. It opens nothing else. The file that was
 // checked is the one that is opened: if the path keeps changing in between, Open fails with [errno.Busy].
 func (d *Dir) Open(name string, o guestfiles.OpenOptions) (file *File, opened *Dir, err error) {
-	listed := d.view.begin(opOpen)
-	defer func() { listed.end(err) }()
+	defer d.view.begin(opOpen)(&err)
 	p, err := d.locate("open", name, o.Changes())
 	if err != nil {
 		return nil, nil, err

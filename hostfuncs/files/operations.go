@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -26,40 +25,33 @@ const (
 	opWrite    = "files.write" // likewise
 )
 
-type operation struct {
-	view  *View
-	entry journal.Entry
-}
-
-// begin counts and lists an operation. The first path that is located sets its target.
-func (v *View) begin(kind string) operation {
+// begin counts and lists an operation. The first path that is located sets its target. end, which is for defer, lists
+// the outcome, unless the journal leaves the operation out.
+func (v *View) begin(kind string) (end func(*error)) {
 	v.within = nil
 	v.current, _ = v.Journal.Begin(tool.HostCall{Kind: kind, Began: time.Now()})
-	return operation{v, v.current}
+	entry := v.current
+	return func(err *error) {
+		if v.leavesOut(*err) {
+			v.Journal.Undo(entry)
+			return
+		}
+		v.Journal.Change(entry, func(call *tool.HostCall) {
+			call.Duration = time.Since(call.Began)
+			call.Allowed = denialOf(*err) == nil
+			call.Status = statusOf(*err)
+		})
+	}
 }
 
 // operate runs an operation on a path, which may change the tree if changes is set, and lists it with its outcome.
 func (d *Dir) operate(kind, op, name string, changes bool, do func(p place) error) (err error) {
-	o := d.view.begin(kind)
-	defer func() { o.end(err) }()
+	defer d.view.begin(kind)(&err)
 	p, err := d.locate(op, name, changes)
 	if err != nil {
 		return err
 	}
 	return do(p)
-}
-
-// end lists the outcome of the operation, unless the journal leaves the operation out.
-func (o operation) end(err error) {
-	if o.view.leavesOut(err) {
-		o.view.Journal.Undo(o.entry)
-		return
-	}
-	o.view.Journal.Change(o.entry, func(call *tool.HostCall) {
-		call.Duration = time.Since(call.Began)
-		call.Allowed = denialOf(err) == nil
-		call.Status = statusOf(err)
-	})
 }
 
 // name adds a path to the target of the current operation, which begins in the mount from, or in none.
@@ -81,9 +73,7 @@ func (v *View) name(guest string, from *mount) {
 func (f *File) used(kind string, began time.Time, n int, err error) {
 	v := f.place.view
 	if denialOf(err) != nil {
-		o := v.begin(kind)
-		v.name(f.place.guest, f.place.mount)
-		o.end(err)
+		f.change(kind)(&err)
 		return
 	}
 	v.Journal.Change(f.listed, func(call *tool.HostCall) {
@@ -95,10 +85,10 @@ func (f *File) used(kind string, began time.Time, n int, err error) {
 	})
 }
 
-func (f *File) change(kind string) operation {
-	o := f.place.view.begin(kind)
+func (f *File) change(kind string) (end func(*error)) {
+	end = f.place.view.begin(kind)
 	f.place.view.name(f.place.guest, f.place.mount)
-	return o
+	return end
 }
 
 const (

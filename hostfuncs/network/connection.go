@@ -122,7 +122,6 @@ func (x *transfer) write(request *http.Request) {
 	x.written <- err
 }
 
-// Read reads the decoded body.
 func (x *transfer) Read(p []byte) (int, error) {
 	if x.ended { // another request may use the connection
 		return 0, io.EOF

@@ -24,7 +24,6 @@ func (l *Log) Write(text []byte) (int, error) {
 	return l.text.Write(text)
 }
 
-// String returns the text of the log.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -87,7 +87,6 @@ type OpenError struct {
 	Until time.Time
 }
 
-// Error returns the number of failures and the time.
 func (e *OpenError) Error() string {
 	return fmt.Sprintf("breaker: the circuit is open after %d consecutive failures, until %s", e.Failures,
 		e.Until.Format(time.RFC3339))

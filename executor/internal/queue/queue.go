@@ -42,10 +42,8 @@ type Error struct {
 	Limit Limit // the one that was reached when the call was refused
 }
 
-// Error returns the kind and the limit.
 func (e *Error) Error() string { return fmt.Sprintf("queue: %v (limit: %s)", e.Kind, e.Limit) }
 
-// Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
 // Limits bound how many calls run and wait. All of them must be positive.
