@@ -27,15 +27,7 @@ type step struct {
 // answer is the result of a call or a failure.
 type answer struct {
 	*caisson.ToolResult
-	Failure *failure `json:",omitempty"`
-}
-
-type failure struct {
-	Text   string
-	Status caisson.Status
-	Denial *caisson.Denial `json:",omitempty"`
-	Limit  string          `json:",omitempty"`
-	Value  int64           `json:",omitempty"`
+	Failure *script.Failure `json:",omitempty"`
 }
 
 func main() {
@@ -85,12 +77,7 @@ func call(name string, arguments json.RawMessage) answer {
 	if err == nil {
 		return answer{ToolResult: result}
 	}
-	f := &failure{Text: err.Error()}
-	var known *caisson.Error
-	if errors.As(err, &known) {
-		f.Status, f.Denial, f.Limit, f.Value = known.Status, known.Denial, known.LimitName, known.LimitValue
-	}
-	return answer{Failure: f}
+	return answer{Failure: script.NewFailure(err)}
 }
 
 // end names how a call ended.
