@@ -16,7 +16,6 @@ import (
 // maxWrite is the number of bytes written at a time, while other calls on the directory wait.
 const maxWrite = 1 << 20
 
-// File is an open regular file.
 type File struct {
 	place    place
 	host     *os.File    // nil for a file of a tree
@@ -190,7 +189,6 @@ func (f *File) size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Stat describes the file.
 func (f *File) Stat() (guestfiles.Info, error) {
 	if err := f.usable("stat"); err != nil {
 		return guestfiles.Info{}, err
@@ -277,7 +275,6 @@ func (f *File) SetTimes(atime, mtime *time.Time) (err error) {
 	return f.place.fail(setTimes(f.host, atime, mtime))
 }
 
-// Sync commits the file to disk.
 func (f *File) Sync() error {
 	if err := f.usable("sync"); err != nil {
 		return err

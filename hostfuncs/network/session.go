@@ -96,7 +96,6 @@ type Session struct {
 	nextID    int
 }
 
-// Open returns the session of one call.
 func (c *Client) Open(limits Limits) *Session {
 	if limits.Calls <= 0 {
 		limits.Calls = defaultCalls

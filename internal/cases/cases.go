@@ -77,7 +77,6 @@ func Open(
 	return w, err
 }
 
-// Call makes one call of the tool.
 func (w *Workspace) Call(ctx context.Context, arguments json.RawMessage) (tool.Record, error) {
 	call := tool.Call{ID: "test", Type: tool.FunctionCall,
 		Function: tool.Function{Name: w.name, Arguments: string(arguments)}}

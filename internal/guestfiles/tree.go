@@ -216,7 +216,6 @@ func (n *Node) Walk(name string) (*Node, error) {
 	return way[len(way)-1], nil
 }
 
-// IsDir reports whether the node is a directory.
 func (n *Node) IsDir() bool { return n.isDir }
 
 // Info describes the node. The root of its tree has the inode number first, and the others have those that follow.

@@ -138,12 +138,10 @@ func Said(pieces []tool.StreamResponse) string {
 	return text.String()
 }
 
-// Call returns a call of a function.
 func Call(id, name, arguments string) tool.Call {
 	return tool.Call{ID: id, Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: arguments}}
 }
 
-// Custom returns a call of a custom tool.
 func Custom(id, name, input string) tool.Call {
 	return tool.Call{ID: id, Type: tool.CustomCall, Function: tool.Function{Name: name, Arguments: input}}
 }
@@ -189,7 +187,6 @@ func Offered(
 	return string(text), strings.Join(lines, "\n")
 }
 
-// Definition returns a tool with a schema.
 func Definition(name, schema string) tool.Definition {
 	return tool.Definition{Name: name, Description: "does <it>", Parameters: json.RawMessage(schema)}
 }

@@ -63,19 +63,16 @@ func Weakened(message, fix string) Keyword {
 	return Keyword{Severity: dialects.Weakened, Message: message, Fix: fix}
 }
 
-// Only returns the rule with Taken.
 func (k Keyword) Only(taken func(schema *Value, keyword string) bool) Keyword {
 	k.Taken = taken
 	return k
 }
 
-// Enter returns the rule with Inside.
 func (k Keyword) Enter() Keyword {
 	k.Inside = true
 	return k
 }
 
-// Drop returns the rule with Dropped.
 func (k Keyword) Drop() Keyword {
 	k.Dropped = true
 	return k

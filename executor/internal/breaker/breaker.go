@@ -50,7 +50,6 @@ func New[K comparable](failures int, open time.Duration) *Breakers[K] {
 	return &Breakers[K]{failures: failures, open: open}
 }
 
-// Outcome is the result of a call.
 type Outcome int
 
 // The outcomes.

@@ -150,7 +150,6 @@ func validText(text string) string {
 	return strings.ToValidUTF8(text, replacement)
 }
 
-// Clone returns a deep copy of a result.
 func Clone(r tool.Result) tool.Result {
 	r.Data = bytes.Clone(r.Data)
 	r.Content = slices.Clone(r.Content)

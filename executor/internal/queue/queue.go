@@ -111,7 +111,6 @@ func New(limits Limits) *Queue {
 	}
 }
 
-// Load returns the numbers of running and waiting calls.
 func (q *Queue) Load() (running, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

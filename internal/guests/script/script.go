@@ -42,7 +42,6 @@ func Main[S Step](done ...any) {
 	}
 }
 
-// Fail ends the program with an error.
 func Fail(err error) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
@@ -59,7 +58,6 @@ type Failure struct {
 	LimitValue int64           `json:"value,omitempty"`
 }
 
-// NewFailure describes an error of the SDK.
 func NewFailure(err error) *Failure {
 	var known *caisson.Error
 	if !errors.As(err, &known) {
