@@ -17,8 +17,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// parse reads the call's arguments: a JSON object, or the free text of a custom call. The error is worded for
-// a model.
+// parse reads a JSON object, or the free text of a custom call. The error is worded for a model.
 func (c *call) parse() (tool.Arguments, error) {
 	text, m := c.record.Function.Arguments, c.entry.Manifest
 	switch {
@@ -71,8 +70,7 @@ type contextValue struct {
 	text json.RawMessage
 }
 
-// contextValues returns the host's values of the parameters that belong to it. It refuses
-// the call if the model set one of them or if the host has no value for one.
+// contextValues returns the host's values. It refuses the call if the model set one, or if the host lacks one.
 func (c *call) contextValues(arguments tool.Arguments) ([]contextValue, bool) {
 	m := c.entry.Manifest
 	var values []contextValue
@@ -208,8 +206,7 @@ func (c *call) logRepairs(ctx context.Context) {
 		len(c.record.Repairs), "rules", rules)
 }
 
-// refuseMisfit refuses a call because the complete arguments, the model's and the host's, do not fit the schema. own
-// are the model's arguments after repair; misfit is the error for the complete ones.
+// refuseMisfit refuses a call whose complete arguments do not fit. own are the model's after repair.
 func (c *call) refuseMisfit(ctx context.Context, own tool.Arguments, misfit error) error {
 	m := c.entry.Manifest
 	if len(m.Context) == 0 {
@@ -239,9 +236,8 @@ func (c *call) refuseMisfit(ctx context.Context, own tool.Arguments, misfit erro
 	return nil
 }
 
-// misfits returns a receipt for each of the host's values that the schema refuses, or for
-// all of them where the schema does not say which. A receipt names no value: receipts
-// reach the model.
+// misfits returns a receipt for each of the host's values that the schema refuses, or for all if it does not say which.
+// A receipt names no value, since it reaches the model.
 func misfits(m *manifests.Manifest, err error) []tool.Denial {
 	var violations *schema.ViolationError
 	var refused []string

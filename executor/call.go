@@ -114,8 +114,7 @@ func (c *call) refuse(kind tool.Kind, message string, denials ...tool.Denial) {
 	c.record.Result = tool.Result{Error: message, Kind: kind}
 }
 
-// fail completes the record of a call with a failure of the host. The reader sees only the call's id, under
-// which the log has the cause.
+// fail completes the record with a failure of the host. The reader sees only the call's id, under which it is logged.
 func (c *call) fail(cause error) {
 	c.cause = cause
 	c.record.Result = tool.Result{Error: fmt.Sprintf("internal error (id %s)", c.record.CallID), Kind: tool.Internal}

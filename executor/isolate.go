@@ -35,8 +35,7 @@ type returned[T any] struct {
 	err   error
 }
 
-// startIsolated runs the program's code on a separate goroutine, so that a panic or a runtime.Goexit in it becomes an
-// error. done must be buffered.
+// startIsolated runs the program's code so that a panic or runtime.Goexit becomes an error. done must be buffered.
 func startIsolated[T any](done chan<- returned[T], do func() (T, error)) {
 	go func() {
 		r := returned[T]{err: errExited}
@@ -73,14 +72,12 @@ func lookUp(resolver Resolver, name string) (entry registry.Entry, ok bool, err 
 	return entry, ok, nil
 }
 
-// identityOf asks a tool for its identity, which runs the tool's code. That has no effects, so it is not waited
-// for when ctx ends.
+// identityOf asks a tool for its identity. That has no effects, so it is not waited for when ctx ends.
 func identityOf(ctx context.Context, entry registry.Entry) (string, error) {
 	return isolateUntil(ctx, func() (string, error) { return entry.Identity(ctx) })
 }
 
-// eachCallee visits the tools that a tool may call, directly and indirectly, each name once. ok is false if the tool is
-// unknown.
+// eachCallee visits the tools that a tool may call, also indirectly, each name once. ok is false for unknown tools.
 func eachCallee(
 	resolver Resolver, entry registry.Entry, visit func(name string, called registry.Entry, ok bool) error,
 ) error {

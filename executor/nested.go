@@ -108,8 +108,7 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	return record, nil
 }
 
-// within returns a context that also ends with the caller's, whatever context a tool passes, and then has the
-// same error.
+// within returns a context that also ends with the caller's, and then has the same error.
 func within(ctx, caller context.Context) (context.Context, context.CancelFunc) {
 	timed := func() {}
 	own, has := ctx.Deadline()
@@ -125,8 +124,7 @@ func within(ctx, caller context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { forget(); stop(); timed() }
 }
 
-// refuseNested returns the error for a call that is not admitted. Another caller might be, so the result of this
-// one is not cached.
+// refuseNested returns the error for a call that is not admitted. Another caller's might be, so nothing is cached.
 func (c *call) refuseNested(requested tool.Call, kind tool.Kind, message string) error {
 	c.uncacheable.Store(true)
 	return &tool.Error{Op: "call", Tool: requested.Function.Name, Kind: kind, Message: message}

@@ -179,8 +179,7 @@ func (c *call) find() (found bool) {
 	return found
 }
 
-// unknown returns the message for an unknown tool. It names the allowed tool that replaces it, or those with similar
-// names.
+// unknown returns the message for an unknown tool. It names its replacement, or allowed tools with similar names.
 func (c *call) unknown() string {
 	name, n := c.record.Function.Name, suggestions
 	type successor interface {

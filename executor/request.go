@@ -156,8 +156,7 @@ func checkBrought(definitions []tool.Definition) error {
 	return nil
 }
 
-// clientTools returns the tools that a caller brings, by name, and none if ctx ends. They are checked like manifests of
-// tools that clients run, which they then are. Descriptions are for the caller's own model, so that they are left out.
+// clientTools returns the tools that a caller brings, by name, and none if ctx ends. They are checked like manifests.
 func clientTools(ctx context.Context, definitions []tool.Definition) (map[string]registry.Entry, error) {
 	entries := make(map[string]registry.Entry, len(definitions))
 	patterns := 0

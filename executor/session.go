@@ -259,8 +259,7 @@ func (s *Session) remove(c *call) {
 	}
 }
 
-// digest identifies the session in a state. It covers the batch's id, so that the digests of two batches cannot
-// be linked.
+// digest identifies the session in a state. It covers the batch's id, so that two digests cannot be linked.
 func (s *Session) digest(batch string) string {
 	return digestOf(appendValues(appendText(nil, "caisson-session/v1", batch, s.tenant), s.context))
 }

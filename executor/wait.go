@@ -85,8 +85,7 @@ func decisionsOf(entry registry.Entry) []tool.Decision {
 // that of the call that would run.
 func storable(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
-// storableAllow is storable for the rules of denials and decisions, which tools written in Go may make in any
-// form. Rules that are not JSON are left out.
+// storableAllow is storable for rules, which tools written in Go may make in any form. Those that are not JSON are lost.
 func storableAllow(allow tool.Allow) tool.Allow {
 	for _, rule := range []*json.RawMessage{&allow.Manifest, &allow.Grant} {
 		if *rule == nil {

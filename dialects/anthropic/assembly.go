@@ -42,8 +42,7 @@ type part struct {
 	passed  bool // whether the call has been passed on
 }
 
-// end closes a block, and returns the rest of its last piece. A block of the provider's own tools is passed
-// on.
+// end closes a block and returns the rest of its last piece. It passes on a block of the provider's own tools.
 func (a *assembly) end(p *part) (rest string, err error) {
 	if p.stopped {
 		return "", nil
@@ -180,8 +179,7 @@ func (a *assembly) startCall(r wire.Reader, p *part, first block) error {
 	return r.Bounded("input", len(first.Input))
 }
 
-// arguments returns the arguments as the model wrote them. A call without arguments has no pieces, and some
-// servers send all arguments with the beginning of the block.
+// arguments returns what the model wrote. Some servers send all arguments with the beginning of the block.
 func (p *part) arguments() string {
 	switch {
 	case p.pieces.Len() > 0:

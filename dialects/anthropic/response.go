@@ -42,8 +42,7 @@ type block struct {
 	Toolset json.RawMessage `json:"toolset_name"`
 }
 
-// readBlock reads a block. Of one that is neither text nor thinking nor a call, only the type and the id
-// are known.
+// readBlock reads a block. Of one that belongs to the provider's own tools, it reads only the type and the id.
 func readBlock(r wire.Reader, document json.RawMessage) (b block, err error) {
 	var kind struct {
 		Type string          `json:"type"`

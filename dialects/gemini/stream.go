@@ -101,8 +101,7 @@ func (a *assembly) passOver(r wire.Reader, c *candidate, index int64) {
 	})
 }
 
-// remarks returns the response's irregularities: unread candidates with calls, repeated ids, a blocked prompt and
-// an unusual end.
+// remarks returns the response's irregularities.
 func (a *assembly) remarks(calls []tool.Call) []string {
 	remarks := append(pieces.Unread("candidate", a.unread), pieces.Repeated(calls)...)
 	if a.blocked.BlockReason != "" {
@@ -114,8 +113,7 @@ func (a *assembly) remarks(calls []tool.Call) []string {
 	return remarks
 }
 
-// passage takes a part that is not a call: text, thoughts, or an item of the provider's own tools. Each may have
-// a signature, and a part may have only a signature.
+// passage takes a part that is not a call. Any such part may have a signature, and some have nothing else.
 func (a *assembly) passage(p *part, written json.RawMessage) error {
 	if item, ok := provided(written); ok {
 		if err := a.Item(item); err != nil {
@@ -294,8 +292,7 @@ func (c *call) assembled() json.RawMessage {
 	return c.tree.appendTo(nil)
 }
 
-// continued returns the open call that a functionCall continues, or nil: the one with its id, or the last,
-// unless that is another function's.
+// continued returns the open call that a functionCall continues: the one with its id, or the last of its function.
 func (a *assembly) continued(f *functionCall) *call {
 	if f.ID != "" {
 		if c := a.byID[f.ID]; c != nil && c.open {

@@ -30,8 +30,7 @@ type wireTool struct {
 	Annotations  *annotations    `json:"annotations,omitempty"`
 }
 
-// rules are the specification's rules for schemas. It accepts all of JSON Schema 2020-12, and names it as the default
-// of schemas without $schema.
+// rules are the specification's. It accepts all of JSON Schema 2020-12, the default of schemas without $schema.
 func rules() lint.Rules {
 	return lint.Rules{
 		ObjectRoot: lint.Keyword{
@@ -135,8 +134,7 @@ type annotations struct {
 	Idempotent  bool   `json:"idempotentHint,omitempty"`
 }
 
-// annotated returns the annotations for hints; nil for none. A read-only tool need not be marked as not
-// destructive.
+// annotated returns the annotations for hints; nil for none. A read-only tool is taken not to be destructive.
 func annotated(hints tool.Hints) *annotations {
 	if hints == (tool.Hints{}) {
 		return nil

@@ -88,8 +88,7 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 		})
 }
 
-// outcome reads a text, or an array of parts. Only texts are documented; servers whose models accept more
-// use the parts of a user's message.
+// outcome reads a text, or an array of parts, which is not documented: servers use the parts of a user's message.
 func (m *answered) outcome(r wire.Reader) (outcome wire.Outcome, err error) {
 	switch {
 	case wire.Absent(m.Content):

@@ -221,8 +221,7 @@ func (c *calls) begin(r wire.Reader, index *wire.Integer) (*open, error) {
 	return o, nil
 }
 
-// whole returns the calls, in the model's order. Nothing may be added afterwards. In a truncated stream,
-// calls without a name are left out.
+// whole returns the calls in the model's order. In a truncated stream, it leaves out calls without a name.
 func (c *calls) whole(r wire.Reader, cut bool) ([]tool.Call, error) {
 	ordered := slices.Clone(c.all)
 	slices.SortStableFunc(ordered, func(a, b *open) int { return cmp.Compare(a.index, b.index) })

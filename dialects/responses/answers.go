@@ -115,8 +115,7 @@ func (i *answered) output(r wire.Reader, a *wire.Answers) error {
 	return a.Add(r, tool.Answer{CallID: id, Result: result})
 }
 
-// result reads an output: a text, or an array of parts. If the first part is the JSON of a result, the parts
-// after it are content.
+// result reads a text or an array of parts. If the first part is the JSON of a result, the others are content.
 func (i *answered) result(r wire.Reader, failed bool) (tool.Result, error) {
 	var outcome wire.Outcome
 	if i.Output[0] != '[' {

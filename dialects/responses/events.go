@@ -235,8 +235,7 @@ type batchCall struct {
 	ended     bool
 }
 
-// ident returns the id by which the client answers a call: the provider's, or our own if the provider's
-// is ambiguous.
+// ident returns the id by which the client answers a call: ours if the provider's is ambiguous.
 func (e *Events) ident(c *batchCall) string {
 	if id := c.planned.ID; id != "" && e.idents[id] == 1 {
 		return id
@@ -260,8 +259,7 @@ func (e *Events) waiting(c *batchCall, event *tool.Event) error {
 	return nil
 }
 
-// asks writes a request for approval. The client's answer holds only the request's id, so the id must
-// encode the call and the fingerprint of its action.
+// asks writes a request for approval. Its id encodes the call and the fingerprint, since an answer holds only the id.
 func (e *Events) asks(c *batchCall, event *tool.Event) error {
 	id := requestID(c.planned.CallID, event.Action.Fingerprint)
 	if call, fingerprint := requested(id); call != c.planned.CallID || fingerprint != event.Action.Fingerprint {

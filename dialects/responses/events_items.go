@@ -160,8 +160,7 @@ func pages(data json.RawMessage) []string {
 	return all
 }
 
-// found returns the files that data lists in the API's form, as an array or under "results", or nil if it
-// has another form.
+// found returns the files that data lists in the API's form, as an array or under "results", if all have that form.
 func found(data json.RawMessage) []foundFile {
 	var list []foundFile
 	if json.Unmarshal(data, &list) != nil {
@@ -352,8 +351,7 @@ func (e *Events) conclude(c *batchCall, record *tool.Record) {
 	e.done(m.at, m.item)
 }
 
-// remaining writes the rest of an output. If the output does not continue the emitted text, for example because
-// emissions were lost, it becomes a separate part.
+// remaining writes the rest of an output, or all of it as another part if it does not continue the emitted text.
 func (e *Events) remaining(c *batchCall, record *tool.Record) {
 	output := record.Result.Output
 	if c.message == nil {
@@ -374,8 +372,7 @@ func (e *Events) remaining(c *batchCall, record *tool.Record) {
 	e.speak(c, output)
 }
 
-// wasSaid returns whether the emitted text contains the whole output: it may have more trailing space, or the
-// part that was cut from the output.
+// wasSaid returns whether the emitted text has the whole output, and maybe trailing space or what was cut from it.
 func wasSaid(record *tool.Record, said string) bool {
 	isAll := func(cut tool.Cut) bool { return cut.Part == "output" && cut.Bytes <= int64(len(said)) }
 	return strings.HasPrefix(said, strings.TrimRight(record.Result.Output, " \t\r\n")) ||

@@ -194,14 +194,12 @@ const (
 	prefixMessage  = "msg_"
 )
 
-// requestID returns the id of a request for approval. It encodes the call and the fingerprint, since the
-// answer holds only this id. Call ids are UUIDs, without underscores.
+// requestID returns the id of a request for approval, from which [requested] reads both. Call ids have no underscores.
 func requestID(callID, fingerprint string) string {
 	return prefixRequest + callID + "_" + fingerprint
 }
 
-// requested returns the call and the fingerprint in the id of a request for approval. An id that
-// requestID did not make is taken for the call's id.
+// requested is the reverse of requestID. Any other id is taken for the call's id.
 func requested(id string) (callID, fingerprint string) {
 	inside, ours := strings.CutPrefix(id, prefixRequest)
 	callID, fingerprint, both := strings.Cut(inside, "_")

@@ -60,8 +60,7 @@ func (p *provided) add(i *item, index int64) bool {
 	return true
 }
 
-// isWaiting returns whether the provider waits for the client to answer an item: it has the client run the tool,
-// or decide about it.
+// isWaiting returns whether the provider waits for the client to run the tool, or to decide about it.
 func isWaiting(kind string, about *aboutItem) bool {
 	switch kind {
 	case "computer_call", "apply_patch_call", approvalRequest:
@@ -74,8 +73,7 @@ func isWaiting(kind string, about *aboutItem) bool {
 	return false
 }
 
-// items returns the items in the order of the output; nil for none. A call whose output is there does not
-// wait.
+// items returns the items in the order of the output. A call whose output is there does not wait.
 func (p *provided) items() []tool.ProviderItem {
 	var all []tool.ProviderItem
 	for _, item := range slices.SortedStableFunc(slices.Values(p.found),

@@ -156,8 +156,7 @@ func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (er
 	})
 }
 
-// followLink replaces a place that is a symbolic link with the link's target. os.Root resolves
-// every step, so none leads outside.
+// followLink replaces a place that is a link with the link's target. os.Root resolves every step, so none leads outside.
 func (p *place) followLink() error {
 	for range maxLinks {
 		if err := p.view.ctx.Err(); err != nil {
@@ -274,8 +273,8 @@ func (d *Dir) locatePair(op, oldName string, target *Dir, newName string) (from,
 	return from, to, nil
 }
 
-// common returns a root from which both places can be reached, and their paths in it. For two different directory
-// handles it is the mount's root, provided that each path leads to the same directory from there as from its handle.
+// common returns a root for both places, and their paths in it. For two directory handles it is the mount's root, if
+// each path leads to the same directory from there as from its handle.
 func common(from, to place) (root *os.Root, oldPath, newPath string, err error) {
 	if from.root == to.root {
 		return from.root, from.path, to.path, nil
@@ -309,8 +308,7 @@ func parent(name string) string {
 // sibling replaces the last element of a path without trailing slashes.
 func sibling(name, target string) string { return name[:strings.LastIndexByte(name, '/')+1] + target }
 
-// trim removes the path's trailing slashes and sets slashed if there were any. With trailing
-// slashes, an operation would follow a symbolic link with that name.
+// trim removes trailing slashes, with which an operation would follow a symbolic link, and sets slashed.
 func (p *place) trim() {
 	trimmed := strings.TrimRight(p.path, "/")
 	p.slashed = trimmed != p.path

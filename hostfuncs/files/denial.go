@@ -100,8 +100,7 @@ func (v *View) wantedFor(op, guest string, changes bool) wanted {
 	return wanted{guest: guest, access: access}
 }
 
-// onDirectory reports whether an operation can succeed on a directory, and so on a mount. It
-// includes mkdir, since programs accept that the directory exists.
+// onDirectory reports whether an operation can succeed on a mount. Programs accept that mkdir finds a directory.
 func onDirectory(op string, changes bool) bool {
 	return op == "mkdir" || !changes && (op == "open" || op == "stat")
 }

@@ -97,8 +97,7 @@ func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) error 
 	})
 }
 
-// canStore reports whether the calls of the system can pass a time on: they count nanoseconds in 64 bits, with a sign,
-// and a later time would wrap to an early one.
+// canStore reports whether the system's 64-bit nanoseconds can hold a time: a later one would wrap to an early one.
 func canStore(t *time.Time) bool { return t == nil || time.Unix(0, t.UnixNano()).Equal(*t) }
 
 // setLinkTimes sets the times of a place that is a symbolic link. os.Root cannot, so it opens the

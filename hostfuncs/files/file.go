@@ -121,8 +121,7 @@ func (f *File) write(p []byte, offset int64, atEnd bool, moved func(int64)) (wri
 	return written, nil
 }
 
-// writePart writes one part, and returns where it ended. It reads the size and writes the part
-// under one lock, so no other call changes the size in between.
+// writePart writes one part under one lock with reading the size, and returns where it ended.
 func (f *File) writePart(part []byte, offset int64, atEnd bool) (n int, end int64, err error) {
 	err = f.place.change(func() error {
 		size, err := f.size()

@@ -42,8 +42,7 @@ type details struct {
 	key               fileKey
 }
 
-// fileKey is a key for a file. An exact key identifies the file. Files with equal inexact keys must
-// be compared with os.SameFile.
+// fileKey is a key for a file. Files with equal inexact keys must be compared with os.SameFile.
 type fileKey struct {
 	a, b  uint64
 	exact bool

@@ -68,8 +68,7 @@ func (v *View) name(guest string, from *mount) {
 	})
 }
 
-// used adds a read or write to the operation that opened the file. A denied read or write is listed
-// as a separate operation, since the open was allowed.
+// used adds a read or write to the open of the file. A denied one is listed separately, since the open was allowed.
 func (f *File) used(kind string, began time.Time, n int, err error) {
 	v := f.place.view
 	if denialOf(err) != nil {

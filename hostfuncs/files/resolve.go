@@ -19,8 +19,7 @@ import (
 // a look at the deadline. Guests can take away what makes a tree too deep.
 const maxElements = maxDepth + 16
 
-// place is where a path leads, determined without accessing the host: below a mount, or a directory
-// above the mounts. Below a mount, only os.Root resolves the path.
+// place is where a path leads, determined without the host. Below a mount, only os.Root resolves the path.
 type place struct {
 	view  *View
 	op    string
@@ -136,8 +135,7 @@ func isDots(name string) bool {
 		func(element string) bool { return element != "" && element != "." })
 }
 
-// below returns a path in the directory relative to the mount, or "" if it is too long: a guest can
-// open "a/.." relative to itself again and again.
+// below returns a path relative to the mount, or "" if it is too long: a guest can open "a/.." again and again.
 func (d *Dir) below(name string) string {
 	if d.rel == "" || len(d.rel)+len(name) > guestfiles.MaxPath {
 		return ""
@@ -248,8 +246,7 @@ func (p place) enter() error {
 	return p.fail(err)
 }
 
-// change runs an operation that changes the mount's tree. Meanwhile no other call changes the tree,
-// and none of this store opens anything in it.
+// change runs an operation that changes the mount's tree, which nothing else of this store changes or opens meanwhile.
 func (p place) change(operation func() error) error {
 	if err := p.enter(); err != nil {
 		return err

@@ -192,8 +192,7 @@ func (v *View) mount(m Mount, values map[string]string) error {
 	return nil
 }
 
-// reserved returns the mount without its directory, and reserves the inode numbers of its
-// directory or of the tree's files.
+// reserved returns the mount without its directory, and reserves its inode numbers.
 func (v *View) reserved(m Mount) *mount {
 	reserved := &mount{
 		Mount: m, guest: m.Guest.String(), inode: v.lastInode + 1, writable: m.Access == manifests.AccessReadWrite,
@@ -286,8 +285,7 @@ func (m *Mount) contextDenial(values map[string]string, wrong *permission.ValueE
 	return failed
 }
 
-// acquire returns the tracker of a directory and increments its number of holders. Calls that have
-// mounted the same directory share a tracker.
+// acquire returns the tracker of a directory, which calls that have mounted the same directory share.
 func (s *Store) acquire(directory os.FileInfo) *tracker {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -122,8 +122,7 @@ func (e *exchange) read(request Request) error {
 	return nil
 }
 
-// checkPlaces denies the guest's headers that are in the place of a secret, and those that a server
-// may mistake for one.
+// checkPlaces denies the guest's headers in the place of a secret, and those that a server may mistake for one.
 func (e *exchange) checkPlaces() *hostfuncs.Error {
 	if e.client.secrets == nil {
 		return nil

@@ -39,8 +39,7 @@ type permit struct {
 	request, grant int // indexes
 }
 
-// effective is the permission of a tool: the requests of its manifest as far as grants cover them,
-// minus the denials. It is immutable once read.
+// effective is the permission of a tool: requests ∩ grants − denials. It is immutable once read.
 type effective struct {
 	tool     string
 	requests []rule

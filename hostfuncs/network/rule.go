@@ -162,8 +162,7 @@ func ruleOf(of permission.Rule) (*rule, bool) {
 	return nil, false
 }
 
-// common returns the intersections of the elements of two lists, without duplicates. Any two
-// elements must be nested or disjoint.
+// common returns the distinct intersections of the elements of two lists. Any two must be nested or disjoint.
 func common[T comparable](a, b []T, intersect func(T, T) (T, bool)) []T {
 	var all []T
 	for _, one := range a {
@@ -271,8 +270,7 @@ func readDenial(origin string, d manifests.NetworkDeny) (denial, error) {
 	return denial{rule: r, origin: origin, reach: reach}, err
 }
 
-// matches reports whether a request is denied, ignoring addresses. A path that a lax server may
-// treat as a denied one matches.
+// matches reports whether a request is denied, at any address. A lax server may treat other paths as denied ones.
 func (d *denial) matches(l *location, method string) bool {
 	return d.host.Matches(l.Host) && d.allowsEndpoint(l) && d.allowsMethod(method) &&
 		slices.ContainsFunc(d.paths, func(prefix permission.URLPath) bool { return prefix.MatchesLoosely(l.path) })

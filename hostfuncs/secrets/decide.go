@@ -256,8 +256,7 @@ func (s *Set) allowRequest(name string) tool.Allow {
 	return allow
 }
 
-// allowGrant returns the grant that would allow a request. Its schemes and ports are those of the
-// manifest's network request for the host.
+// allowGrant returns the grant that would allow a request, with the schemes and ports of the network request for the host.
 func (d *decider) allowGrant(request request) tool.Allow {
 	grant := manifests.SecretGrant{Name: request.Name, From: manifests.SecretSource{Env: request.Name},
 		Host: request.host.String()}

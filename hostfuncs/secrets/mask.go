@@ -90,8 +90,7 @@ func (s *search) mask(text []byte, n int) []byte {
 	return []byte(shown)
 }
 
-// replace replaces the spans in the first n bytes of text with their placeholders. If there are
-// none, it returns a subslice of text.
+// replace replaces the spans in the first n bytes of text. If there are none, it returns a subslice of text.
 func (s *search) replace(text []byte, n int, found []span) []byte {
 	if found[0].from >= n {
 		return text[:n:n]

@@ -120,8 +120,7 @@ func (g grant) statement() permission.Statement {
 	}
 }
 
-// readGrant checks a grant. It rejects an invalid grant even if no tool requests it, since it is a
-// mistake of the operator.
+// readGrant checks a grant, also one that no tool requests: an invalid grant is a mistake of the operator.
 func readGrant(granted manifests.SecretGrant) (grant, error) {
 	refuse := func(format string, values ...any) (grant, error) {
 		return grant{},
@@ -167,8 +166,7 @@ func canonical(place manifests.SecretPlace) manifests.SecretPlace {
 	return place
 }
 
-// collide reports whether two places are the same, or a server may treat them as the same, so that
-// one request cannot hold both.
+// collide reports whether a server may treat two places as the same, so that no request can hold both.
 func collide(a, b manifests.SecretPlace) bool {
 	same := func(a, b string, fold func(string) string) bool { return a != "" && fold(a) == fold(b) }
 	return same(a.Header, b.Header, permission.FoldHeader) || same(a.Query, b.Query, permission.FoldName) ||

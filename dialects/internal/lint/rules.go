@@ -152,8 +152,7 @@ type NameRule struct {
 	Message string
 }
 
-// name returns the findings for the name of a tool. Names are never changed, since calls come back under
-// the name that was offered.
+// name returns the findings for a tool's name, which is never changed: calls come back under the name that was offered.
 func (r NameRule) name(name string) []dialects.Finding {
 	fault := r.fault(name)
 	if fault == "" {

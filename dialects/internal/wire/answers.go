@@ -59,8 +59,7 @@ func ReadAnswers[T any](
 	return answers.all(), nil
 }
 
-// all returns the answers of the last turn, with those of earlier turns as Earlier. It drops outputs that precede the
-// call with their id.
+// all returns the answers of the last turn. It drops outputs that precede the call with their id.
 func (a *Answers) all() dialects.Answers {
 	earlier := none()
 	for i, output := range a.earlier {

@@ -44,8 +44,7 @@ func separator(text, mark string) string {
 // several. Longer characters are cut between code points.
 const maxBack = 16
 
-// head returns the longest beginning of a valid text that has at most limit bytes and does
-// not end inside a character.
+// head returns the longest beginning of a valid text that fits and does not end inside a character.
 func head(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -80,8 +79,7 @@ func runeAfter(text string, at int) int {
 
 const zeroWidthJoiner = '\u200D'
 
-// joined reports whether the code points on both sides belong to one character: combining
-// marks, emoji of several parts or with a skin tone, and line ends.
+// joined reports whether the code points on both sides belong to one character, such as an emoji of several parts.
 func joined(text string, at int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	after, _ := utf8.DecodeRuneInString(text[at:])
@@ -92,8 +90,7 @@ func joined(text string, at int) bool {
 		unicode.Is(unicode.M, after) || after >= 0x1F3FB && after <= 0x1F3FF
 }
 
-// partBytes is the overhead of each part of the content, which has members and braces: many empty parts must be
-// bounded as well.
+// partBytes is the overhead of each part of the content: many empty parts must be bounded as well.
 const partBytes = 16
 
 const replacement = "\uFFFD"

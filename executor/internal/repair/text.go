@@ -140,8 +140,7 @@ func (t *tolerant) value(depth int) bool {
 	}
 }
 
-// container reads an object or an array, whose elements item reads. The closing bracket may be missing at the end of
-// the text.
+// container reads an object or an array. The closing bracket may be missing at the end of the text.
 func (t *tolerant) container(closing byte, depth int, item func(depth int) bool) bool {
 	t.out = append(t.out, t.text[t.offset])
 	t.offset++

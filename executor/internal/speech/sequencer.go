@@ -253,8 +253,7 @@ func (l *Sequencer) admit(c *callState, size int64) bool {
 	return true
 }
 
-// largest returns the call with the most waiting output, the newest if there are several, and how many calls have
-// any. There must be one.
+// largest returns the call with the most waiting output, the newest of several, and how many calls have any.
 func (l *Sequencer) largest() (largest *callState, among int64) {
 	for _, c := range l.queue {
 		if c.bytes == 0 {
