@@ -26,6 +26,10 @@ type assembly struct {
 	done  bool            // nothing more comes
 }
 
+func newAssembly(r wire.Reader) *assembly {
+	return &assembly{Output: wire.Output{Reader: r}, at: map[int]*part{}, taken: map[string]bool{}}
+}
+
 // part is a partly received block.
 type part struct {
 	index   int
@@ -123,9 +127,6 @@ func (a *assembly) part(index int) (*part, error) {
 	if len(a.parts) == maxBlocks {
 		return nil, a.Fail("index", "the message has more than %d blocks", maxBlocks)
 	}
-	if a.at == nil {
-		a.at = map[int]*part{}
-	}
 	a.at[index] = &part{index: index}
 	a.parts = append(a.parts, a.at[index])
 	return a.at[index], nil
@@ -161,9 +162,6 @@ func (a *assembly) startCall(r wire.Reader, p *part, first block) error {
 	}
 	if a.calls == wire.MaxCalls {
 		return r.Fail("", "the message has more than %d calls", wire.MaxCalls)
-	}
-	if a.taken == nil {
-		a.taken = map[string]bool{}
 	}
 	if p.filled = first.ID == ""; p.filled {
 		first.ID = pieces.Free(a.taken, p.index)

@@ -107,7 +107,8 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, r.Fail("", "is not a message: want {\"type\":\"message\",\"content\":[…]}, not type %q",
 			tool.Shown(whole.Type, 64))
 	}
-	read := assembly{done: true}
+	read := newAssembly(r)
+	read.done = true
 	read.begin(whole)
 	err := wire.Each(r, "content", whole.Content, maxBlocks, func(r wire.Reader, written *json.RawMessage) error {
 		first, err := readBlock(r, *written)

@@ -12,9 +12,7 @@ import (
 
 // Stream reads the events of a streamed message. Blocks may be interleaved, and their deltas may precede
 // their beginning.
-func (dialect) Stream() dialects.Stream {
-	return wire.NewStream(&assembly{Output: wire.Output{Reader: reader("stream")}})
-}
+func (dialect) Stream() dialects.Stream { return wire.NewStream(newAssembly(reader("stream"))) }
 
 // event is the union of all events.
 type event struct {

@@ -87,9 +87,8 @@ func finishReason(reason string, calls bool) tool.FinishReason {
 
 // Response reads a whole response, or the array of those of a stream, which ends as a stream does.
 func (dialect) Response(text []byte) (tool.ChatResponse, error) {
-	r := reader("response")
-	read := assembly{Output: wire.Output{Reader: r}}
-	err := r.Elements(text, read.add)
+	read := newAssembly(reader("response"))
+	err := read.Elements(text, read.add)
 	switch {
 	case err != nil:
 	case wire.First(text) == '[' && read.known:

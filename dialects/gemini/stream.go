@@ -31,6 +31,10 @@ type assembly struct {
 	usage   usage
 }
 
+func newAssembly(r wire.Reader) *assembly {
+	return &assembly{Output: wire.Output{Reader: r}, byID: map[string]*call{}, unread: map[int64]bool{}}
+}
+
 // add takes a document.
 func (a *assembly) add(r wire.Reader, text json.RawMessage) error {
 	var d document
@@ -92,9 +96,6 @@ func (a *assembly) passOver(r wire.Reader, c *candidate, index int64) {
 		FunctionCall json.RawMessage `json:"functionCall" alias:"function_call"`
 	}) error {
 		if !wire.Absent(p.FunctionCall) {
-			if a.unread == nil {
-				a.unread = map[int64]bool{}
-			}
 			a.unread[index] = true
 		}
 		return nil
@@ -196,9 +197,7 @@ func (a *assembly) Response() tool.ChatResponse {
 }
 
 // Stream reads the events of streamGenerateContent?alt=sse, each of which is a response by itself.
-func (dialect) Stream() dialects.Stream {
-	return wire.NewStream(&assembly{Output: wire.Output{Reader: reader("stream")}})
-}
+func (dialect) Stream() dialects.Stream { return wire.NewStream(newAssembly(reader("stream"))) }
 
 // Take takes one event. Its name has no meaning. Some servers that speak this format end it with [DONE].
 func (a *assembly) Take(_ string, data []byte) error {
@@ -333,9 +332,6 @@ func (a *assembly) begin(r wire.Reader, f *functionCall) (*call, error) {
 	a.calls = append(a.calls, c)
 	if c.inPieces {
 		a.open = append(a.open, c)
-		if a.byID == nil {
-			a.byID = map[string]*call{}
-		}
 		a.byID[id] = c
 	}
 	return c, nil

@@ -14,7 +14,10 @@ import (
 // Stream reads chunks. Nothing in them says that a call is complete, so calls are passed on when the
 // stream ends, with [DONE] or else with End. What follows [DONE] is ignored.
 func (dialect) Stream() dialects.Stream {
-	return wire.NewStream(&stream{Output: wire.Output{Reader: reader("stream")}, unread: map[int64]bool{}})
+	return wire.NewStream(&stream{
+		Output: wire.Output{Reader: reader("stream")}, unread: map[int64]bool{},
+		calls: calls{byIndex: map[wire.Integer]*open{}, byID: map[string]*open{}},
+	})
 }
 
 type stream struct {
@@ -205,9 +208,6 @@ func (c *calls) at(index wire.Integer, id, name string) *open {
 func (c *calls) begin(r wire.Reader, index *wire.Integer) (*open, error) {
 	if len(c.all) >= wire.MaxCalls {
 		return nil, r.Fail("", "begins one call too many; a response may have %d", wire.MaxCalls)
-	}
-	if c.byIndex == nil {
-		c.byIndex, c.byID = map[wire.Integer]*open{}, map[string]*open{}
 	}
 	o := &open{number: len(c.all)}
 	if index == nil && o.number > 0 {

@@ -53,16 +53,17 @@ func show(call *tool.Call) (any, error) {
 	if err := wire.Matched("id", call.ID); err != nil {
 		return nil, err
 	}
+	item := sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name, origin: originOf(call)}
 	switch call.Type {
-	case tool.CustomCall:
-		return sent{Type: customCall, CallID: call.ID, Name: call.Function.Name, Input: &call.Function.Arguments,
-			origin: originOf(call)}, nil
 	case tool.LocalShellCall:
 		return sentShell{localShellCall, prefixShell + call.ID, call.ID, shellAction(call.Function.Arguments), "completed"},
 			nil
+	case tool.CustomCall:
+		item.Type, item.Input = customCall, &call.Function.Arguments
+	default:
+		item.Arguments = &call.Function.Arguments
 	}
-	return sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name, Arguments: &call.Function.Arguments,
-		origin: originOf(call)}, nil
+	return item, nil
 }
 
 // output is an item with the result of a call.
@@ -111,11 +112,12 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 		}
 		from := originOf(&record.Call)
 		content, err := outcome(record.Result)
+		item := output{Type: functionOutput, CallID: record.ID, Output: content, Namespace: from.Namespace,
+			Caller: from.Caller}
 		if record.Type == tool.CustomCall {
-			return output{Type: customOutput, CallID: record.ID, Output: content, Caller: from.Caller}, err
+			item.Type, item.Namespace = customOutput, nil
 		}
-		return output{Type: functionOutput, CallID: record.ID, Output: content, Namespace: from.Namespace,
-			Caller: from.Caller}, err
+		return item, err
 	})
 }
 
