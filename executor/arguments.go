@@ -64,16 +64,9 @@ func (c *call) parseObject(text string) (tool.Arguments, error) {
 	return arguments, nil
 }
 
-// contextValue is the host's value of one parameter, as JSON.
-type contextValue struct {
-	name string
-	text json.RawMessage
-}
-
-// contextValues returns the host's values. It refuses the call if the model set one, or if the host lacks one.
-func (c *call) contextValues(arguments tool.Arguments) ([]contextValue, bool) {
+// hasContext refuses the call if the model set one of the host's values, or if the host lacks one.
+func (c *call) hasContext(arguments tool.Arguments) bool {
 	m := c.entry.Manifest
-	var values []contextValue
 	var reasons []string
 	var denials []tool.Denial
 	for _, written := range arguments.Names() {
@@ -91,25 +84,16 @@ func (c *call) contextValues(arguments tool.Arguments) ([]contextValue, bool) {
 		}
 	}
 	for _, name := range m.Context {
-		value, ok := c.batch.session.context[name]
-		if !ok {
+		if _, ok := c.batch.session.context[name]; !ok {
 			rule := "the host has no value for " + name
 			reasons = append(reasons, rule)
 			denials = append(denials, contextDenial(name, rule))
-			continue
 		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			c.refuseFailed(err)
-			return nil, false
-		}
-		values = append(values, contextValue{name, text})
 	}
 	if len(denials) > 0 {
 		c.refuse(tool.Denied, strings.Join(reasons, "; "), denials...)
-		return nil, false
 	}
-	return values, true
+	return len(denials) == 0
 }
 
 // maxDenials bounds the denials for arguments of a model that name the host's parameters.
@@ -131,9 +115,11 @@ func passesFor(written, name string) bool {
 	return false
 }
 
-func withContext(own tool.Arguments, values []contextValue) tool.Arguments {
-	for _, v := range values {
-		own = own.With(v.name, v.text)
+// withContext adds the host's values to the model's arguments.
+func (c *call) withContext(own tool.Arguments) tool.Arguments {
+	for _, name := range c.entry.Manifest.Context {
+		text, _ := json.Marshal(c.batch.session.context[name]) // which never fails for a string
+		own = own.With(name, text)
 	}
 	return own
 }
@@ -142,13 +128,13 @@ func withContext(own tool.Arguments, values []contextValue) tool.Arguments {
 // The result holds the model's arguments, and the reason if they still do not fit. The integers are those of the
 // complete arguments, if they fit.
 func (c *call) repair(
-	ctx context.Context, own tool.Arguments, values []contextValue,
+	ctx context.Context, own tool.Arguments,
 ) (result repair.Result, integers schema.Integers, err error) {
 	if c.brought {
 		ctx = c.batch.checks.With(ctx)
 	}
 	check := func(arguments tool.Arguments) (misfit error) {
-		integers, misfit = c.entry.Manifest.Parameters.FindIntegers(ctx, withContext(arguments, values))
+		integers, misfit = c.entry.Manifest.Parameters.FindIntegers(ctx, c.withContext(arguments))
 		return misfit
 	}
 	if c.batch.executor.options.NoRepair {

@@ -95,7 +95,13 @@ func causeOf(err error) []any {
 
 // logFinished logs how a call ended, without its arguments and results.
 func (b *batch) logFinished(ctx context.Context, c *call) {
-	level := levelOf(c.record.Result.Kind)
+	level := slog.LevelWarn
+	switch c.record.Result.Kind {
+	case "":
+		level = slog.LevelInfo
+	case tool.Trap, tool.Internal:
+		level = slog.LevelError
+	}
 	if !b.executor.log.Enabled(ctx, level) {
 		return
 	}
@@ -129,16 +135,4 @@ func textOf(err error) string {
 		return fmt.Sprintf("a %T, whose Error method panicked", err)
 	}
 	return sampling.Cut(text)
-}
-
-// levelOf returns the log level for a kind: error for crashes, warn for failures that are the tool's or the
-// caller's.
-func levelOf(kind tool.Kind) slog.Level {
-	switch kind {
-	case "":
-		return slog.LevelInfo
-	case tool.Trap, tool.Internal:
-		return slog.LevelError
-	}
-	return slog.LevelWarn
 }

@@ -115,8 +115,7 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	if !c.permitted() {
 		return nil
 	}
-	values, ok := c.contextValues(arguments)
-	if !ok || c.isTooLate(ctx) {
+	if !c.hasContext(arguments) || c.isTooLate(ctx) {
 		return nil
 	}
 	// This is not a repair: the manifest declares these names, for programs as well.
@@ -129,7 +128,7 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 		return nil
 	}
 	c.record.Repairs = append(c.record.Repairs, renamed...)
-	repaired, integers, err := c.repair(ctx, arguments, values)
+	repaired, integers, err := c.repair(ctx, arguments)
 	if c.isTooLate(ctx) {
 		return nil
 	}
@@ -139,7 +138,7 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	if repaired.Misfit != nil {
 		return c.refuseMisfit(ctx, repaired.Arguments, repaired.Misfit)
 	}
-	arguments = withContext(repaired.Arguments, values)
+	arguments = c.withContext(repaired.Arguments)
 	// Approvals, caches and the tool see integers in digits. This is not a repair, since the values are the same.
 	plain, err := integers.InDigits()
 	if plain != nil && err == nil {

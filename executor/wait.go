@@ -85,7 +85,7 @@ func decisionsOf(entry registry.Entry) []tool.Decision {
 // that of the call that would run.
 func storable(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
-// storableAllow is storable for rules, which tools written in Go may make in any form. Those that are not JSON are lost.
+// storableAllow is storable for rules, which tools written in Go may make in any form. It drops those that are no JSON.
 func storableAllow(allow tool.Allow) tool.Allow {
 	for _, rule := range []*json.RawMessage{&allow.Manifest, &allow.Grant} {
 		if *rule == nil {

@@ -156,7 +156,7 @@ func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (er
 	})
 }
 
-// followLink replaces a place that is a link with the link's target. os.Root resolves every step, so none leads outside.
+// followLink replaces a place that is a link by the link's target. os.Root resolves each step, so none leads outside.
 func (p *place) followLink() error {
 	for range maxLinks {
 		if err := p.view.ctx.Err(); err != nil {

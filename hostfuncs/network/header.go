@@ -99,7 +99,7 @@ func wholeAnswer(header http.Header) {
 	}
 }
 
-// crossOrigin returns the headers that may follow a redirect to another origin. Others may hold the first one's secrets.
+// crossOrigin returns the headers that may follow a redirect to another origin. Others may hold secrets of the first.
 func crossOrigin(header http.Header, withBody bool) http.Header {
 	kept := http.Header{}
 	names := []string{"Accept", "Accept-Language", "User-Agent", "Range"}

@@ -14,15 +14,13 @@ import (
 
 // decider applies the decisions of package permission to the requests, in order.
 type decider struct {
-	options   Options
-	grants    []grant
-	rules     permission.Rules
-	sources   *sources
-	bindings  map[permission.Origin][]*binding
-	masked    []*binding // bindings whose values are masked
-	requests  map[string]*outcome
-	decisions []tool.Decision
-	given     []given
+	*Set     // the result
+	options  Options
+	grants   []grant
+	rules    permission.Rules
+	sources  *sources
+	bindings map[permission.Origin][]*binding
+	masked   []*binding // bindings whose values are masked
 }
 
 type verdict struct {
@@ -256,7 +254,7 @@ func (s *Set) allowRequest(name string) tool.Allow {
 	return allow
 }
 
-// allowGrant returns the grant that would allow a request, with the schemes and ports of the network request for the host.
+// allowGrant returns the grant that would allow a request, with the schemes and ports of the host's network request.
 func (d *decider) allowGrant(request request) tool.Allow {
 	grant := manifests.SecretGrant{Name: request.Name, From: manifests.SecretSource{Env: request.Name},
 		Host: request.host.String()}

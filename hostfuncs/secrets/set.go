@@ -103,11 +103,11 @@ func New(options Options) (*Set, error) {
 		grants = append(grants, g)
 	}
 	d := &decider{
+		Set:      &Set{tool: options.Tool, requests: map[string]*outcome{}},
 		options:  options,
 		grants:   grants,
 		sources:  &sources{lookup: options.LookupEnv, ages: map[ageFile]map[string]string{}},
 		bindings: map[permission.Origin][]*binding{},
-		requests: map[string]*outcome{},
 	}
 	var requests []request
 	for _, requested := range options.Requests {
@@ -121,8 +121,8 @@ func New(options Options) (*Set, error) {
 		return nil, err
 	}
 	held := contents{d.bindings, masker, make(places, runtime.GOMAXPROCS(0))}
-	return &Set{tool: options.Tool, requests: d.requests, decisions: d.decisions, given: d.given,
-		open: func() contents { return held }}, nil
+	d.open = func() contents { return held }
+	return d.Set, nil
 }
 
 // held returns the values. It is empty if the set is nil or was not created by New.
