@@ -120,17 +120,14 @@ func (v *View) Close() error {
 	}
 	v.closed = true
 	for _, m := range v.mounts {
-		if m.Tree != nil {
-			continue
-		}
-		if m.root == nil {
+		switch {
+		case m.Tree != nil:
+		case m.root == nil:
 			failed = errors.Join(failed, v.fail("close", m.guest, m.parent.Close()))
-			continue
+		default:
+			failed = errors.Join(failed, v.fail("close", m.guest, m.root.Close()))
+			v.store.release(m.tracker)
 		}
-		if err := m.root.Close(); err != nil {
-			failed = errors.Join(failed, v.fail("close", m.guest, err))
-		}
-		v.store.release(m.tracker)
 	}
 	return failed
 }

@@ -25,9 +25,7 @@ type rule struct {
 
 // readRule parses a permission and fills in the defaults: GET, https with its default port, and every path.
 func readRule(p manifests.NetworkPermission) (rule, error) {
-	r, err := readRequests(p, []string{"https"}, permission.DefaultPort)
-	r.methods = orDefault(p.Methods, "GET")
-	return r, err
+	return readRequests(p, []string{"https"}, permission.DefaultPort)
 }
 
 // readRequest is readRule for what a manifest requests, which may be every port.
@@ -36,20 +34,18 @@ func readRequest(p manifests.NetworkPermission) (rule, error) {
 		return readRule(p)
 	}
 	p.Ports = nil
-	r, err := readRequests(p, []string{"https"}, func(string) int { return everyPort })
-	r.methods = orDefault(p.Methods, "GET")
-	return r, err
+	return readRequests(p, []string{"https"}, func(string) int { return everyPort })
 }
 
 func isEveryPort(ports []int) bool { return slices.Equal(ports, []int{manifests.EveryPort}) }
 
-// readRequests parses the host, the endpoints and the paths of a rule.
+// readRequests parses a rule. Without methods, it is for GET.
 func readRequests(p manifests.NetworkPermission, schemes []string, portOf func(scheme string) int) (rule, error) {
 	host, err := permission.ParseHost(p.Host)
 	if err != nil {
 		return rule{}, err
 	}
-	r := rule{host: host}
+	r := rule{host: host, methods: orDefault(p.Methods, "GET")}
 	schemes = orDefault(p.Schemes, schemes...)
 	if r.paths, err = readPaths(p.Paths); err == nil {
 		err = checkEndpoints(schemes, p.Ports)

@@ -40,10 +40,12 @@ func (r *rule) Covers(with permission.Rule) bool {
 	case other.everywhere || !r.host.Covers(other.host):
 		return false
 	}
-	isOutside := func(o permission.Origin) bool { return !slices.Contains(r.origins, o) }
 	return (r.place == other.place || r.isHeader() && other.inHeader()) &&
-		(r.origins == nil || other.origins != nil && !slices.ContainsFunc(other.origins, isOutside))
+		(r.origins == nil || other.origins != nil && !slices.ContainsFunc(other.origins, r.lacks))
 }
+
+// lacks reports whether an origin is none of the listed ones.
+func (r *rule) lacks(o permission.Origin) bool { return !slices.Contains(r.origins, o) }
 
 // isHeader reports whether the rule is for any header. inHeader reports whether it is for any
 // header or for a single one.
@@ -75,12 +77,7 @@ func (r *rule) Intersect(with permission.Rule) (permission.Rule, bool) {
 	case r.origins == nil:
 		both.origins = other.origins
 	case other.origins != nil:
-		both.origins = nil
-		for _, o := range r.origins {
-			if slices.Contains(other.origins, o) {
-				both.origins = append(both.origins, o)
-			}
-		}
+		both.origins = slices.DeleteFunc(slices.Clone(r.origins), other.lacks)
 		overlap = overlap && len(both.origins) > 0
 	}
 	if !overlap {

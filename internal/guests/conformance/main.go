@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/guests/script"
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
@@ -48,8 +49,7 @@ func main() {
 		err = json.NewEncoder(os.Stdout).Encode(answer)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		script.Fail(err)
 	}
 }
 
