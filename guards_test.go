@@ -51,7 +51,7 @@ var guardFaults = []guardFault{
 		edits: in("hostfuncs/files/tracker.go", "w.bytes+t.orphaned(), w.files", "w.bytes, w.files")},
 
 	{name: "what a script imports is left out", pkg: "hostfuncs/files", attack: "TestInterpretersAreLeftOut",
-		edits: in("hostfuncs/files/phase.go", "v.within != nil && v.within.tree != nil && denialOf(err) == nil", "true")},
+		edits: in("hostfuncs/files/phase.go", "v.within != nil && v.within.Tree != nil && denialOf(err) == nil", "true")},
 	{name: "an interpreter may load itself from granted files unseen", pkg: "hostfuncs/files", attack: "TestInterpretersAreLeftOut",
 		edits: in("hostfuncs/files/phase.go", "if m.isGranted() || ", "if ")},
 	{name: "programs of closed tools are started", pkg: "runtime", attack: "TestAttackStartsOfClosedTools",

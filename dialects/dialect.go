@@ -182,5 +182,4 @@ func (e *Error) Error() string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

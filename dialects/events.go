@@ -65,8 +65,7 @@ type lineSplitter struct {
 	searched int  // bytes of a line known to contain no end, so that each is examined once
 }
 
-// split is a [bufio.SplitFunc]. The scanner reads on if it gets no line, so what precedes a line is skipped
-// together with the line.
+// split is a [bufio.SplitFunc]. It skips what precedes a line together with the line.
 func (s *lineSplitter) split(data []byte, atEnd bool) (advance int, line []byte, err error) {
 	const mark = "\uFEFF"
 	before := 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
@@ -79,7 +80,12 @@ func (b *batch) leave(ctx context.Context, c *call, in admitted) {
 		outcome = outcomeOf(ctx, c.record.Result.Kind)
 	}
 	if state := in.leave(outcome); state != breaker.Unchanged {
-		b.breakerChanged(ctx, c, state)
+		level := slog.LevelInfo
+		if state == breaker.Opened {
+			level = slog.LevelWarn
+		}
+		b.executor.log.Log(ctx, level, "circuit breaker "+string(state), "call_id", c.record.CallID, "tool", c.tool,
+			"tenant", b.session.tenant)
 	}
 	switch {
 	case in.flight == nil:

@@ -27,20 +27,12 @@ type allowedTools map[string]bool
 
 func (a allowedTools) allows(name string) bool { return a == nil || a[name] }
 
-// allowedNow returns the tools that the session's agent may call now.
 func (s *Session) allowedNow(ctx context.Context) (allowedTools, error) {
 	names := s.names
 	if s.ask != nil {
-		asked := make(chan returned[[]string], 1)
-		startIsolated(asked, s.ask)
-		select {
-		case r := <-asked:
-			if r.err != nil {
-				return nil, fmt.Errorf("the tools that the agent may call are not known: %w", r.err)
-			}
-			names = r.value
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		var err error
+		if names, err = isolateUntil(ctx, s.ask); err != nil {
+			return nil, fmt.Errorf("the tools that the agent may call are not known: %w", err)
 		}
 	}
 	if names == nil {
@@ -115,7 +107,6 @@ func (c *call) isAllowed(ctx context.Context) bool {
 // notAllowed says of a tool that the agent may not call it.
 const notAllowed = " is not among the tools that this agent may call"
 
-// refuseTool denies a call because of its tool.
 func (c *call) refuseTool(permission, reason string) {
 	c.refuse(tool.Denied, reason, tool.Denial{Value: c.record.Function.Name, Permission: permission, Rule: reason})
 }

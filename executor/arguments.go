@@ -17,8 +17,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// parse reads the call's arguments: a JSON object, or the free text of a custom call. The error is worded for
-// a model.
+// parse reads a JSON object, or the free text of a custom call. The error is worded for a model.
 func (c *call) parse() (tool.Arguments, error) {
 	text, m := c.record.Function.Arguments, c.entry.Manifest
 	switch {
@@ -65,27 +64,9 @@ func (c *call) parseObject(text string) (tool.Arguments, error) {
 	return arguments, nil
 }
 
-// rename replaces aliases of parameters by the parameters' names. This is not a repair: the manifest
-// declares these names, for programs as well.
-func (c *call) rename(ctx context.Context, own tool.Arguments) (tool.Arguments, error) {
-	arguments, changes, err := repair.Rename(ctx, own, c.entry.Manifest.ParameterAliases)
-	if err == nil {
-		c.record.Repairs = append(c.record.Repairs, changes...)
-	}
-	return arguments, err
-}
-
-// contextValue is the host's value of one parameter, as JSON.
-type contextValue struct {
-	name string
-	text json.RawMessage
-}
-
-// contextValues returns the host's values of the parameters that belong to it. It refuses
-// the call if the model set one of them or if the host has no value for one.
-func (c *call) contextValues(arguments tool.Arguments) ([]contextValue, bool) {
+// hasContext refuses the call if the model set one of the host's values, or if the host lacks one.
+func (c *call) hasContext(arguments tool.Arguments) bool {
 	m := c.entry.Manifest
-	var values []contextValue
 	var reasons []string
 	var denials []tool.Denial
 	for _, written := range arguments.Names() {
@@ -103,25 +84,16 @@ func (c *call) contextValues(arguments tool.Arguments) ([]contextValue, bool) {
 		}
 	}
 	for _, name := range m.Context {
-		value, ok := c.batch.session.context[name]
-		if !ok {
+		if _, ok := c.batch.session.context[name]; !ok {
 			rule := "the host has no value for " + name
 			reasons = append(reasons, rule)
 			denials = append(denials, contextDenial(name, rule))
-			continue
 		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			c.refuseFailed(err)
-			return nil, false
-		}
-		values = append(values, contextValue{name, text})
 	}
 	if len(denials) > 0 {
 		c.refuse(tool.Denied, strings.Join(reasons, "; "), denials...)
-		return nil, false
 	}
-	return values, true
+	return len(denials) == 0
 }
 
 // maxDenials bounds the denials for arguments of a model that name the host's parameters.
@@ -144,9 +116,10 @@ func passesFor(written, name string) bool {
 }
 
 // withContext adds the host's values to the model's arguments.
-func withContext(own tool.Arguments, values []contextValue) tool.Arguments {
-	for _, v := range values {
-		own = own.With(v.name, v.text)
+func (c *call) withContext(own tool.Arguments) tool.Arguments {
+	for _, name := range c.entry.Manifest.Context {
+		text, _ := json.Marshal(c.batch.session.context[name]) // which never fails for a string
+		own = own.With(name, text)
 	}
 	return own
 }
@@ -155,13 +128,13 @@ func withContext(own tool.Arguments, values []contextValue) tool.Arguments {
 // The result holds the model's arguments, and the reason if they still do not fit. The integers are those of the
 // complete arguments, if they fit.
 func (c *call) repair(
-	ctx context.Context, own tool.Arguments, values []contextValue,
+	ctx context.Context, own tool.Arguments,
 ) (result repair.Result, integers schema.Integers, err error) {
 	if c.brought {
 		ctx = c.batch.checks.With(ctx)
 	}
 	check := func(arguments tool.Arguments) (misfit error) {
-		integers, misfit = c.entry.Manifest.Parameters.FindIntegers(ctx, withContext(arguments, values))
+		integers, misfit = c.entry.Manifest.Parameters.FindIntegers(ctx, c.withContext(arguments))
 		return misfit
 	}
 	if c.batch.executor.options.NoRepair {
@@ -182,7 +155,6 @@ func (c *call) repair(
 	return result, integers, nil
 }
 
-// repairer returns the repairer of the call's tool.
 func (c *call) repairer(ctx context.Context) (*repair.Repairer, error) {
 	m := c.entry.Manifest
 	build := func(ctx context.Context) *repair.Repairer {
@@ -220,18 +192,7 @@ func (c *call) logRepairs(ctx context.Context) {
 		len(c.record.Repairs), "rules", rules)
 }
 
-// inDigits returns arguments that fit the schema with their integers in digits. Approvals, caches and the tool see
-// them in this form. This is not a repair, since the values are the same.
-func inDigits(arguments tool.Arguments, integers schema.Integers) (tool.Arguments, error) {
-	plain, err := integers.InDigits()
-	if err != nil || plain == nil {
-		return arguments, err
-	}
-	return tool.ParseArguments(string(plain)) // they may have become too long
-}
-
-// refuseMisfit refuses a call because the complete arguments, the model's and the host's, do not fit the schema. own
-// are the model's arguments after repair; misfit is the error for the complete ones.
+// refuseMisfit refuses a call whose complete arguments do not fit. own are the model's after repair.
 func (c *call) refuseMisfit(ctx context.Context, own tool.Arguments, misfit error) error {
 	m := c.entry.Manifest
 	if len(m.Context) == 0 {
@@ -261,9 +222,8 @@ func (c *call) refuseMisfit(ctx context.Context, own tool.Arguments, misfit erro
 	return nil
 }
 
-// misfits returns a receipt for each of the host's values that the schema refuses, or for
-// all of them where the schema does not say which. A receipt names no value: receipts
-// reach the model.
+// misfits returns a receipt for each of the host's values that the schema refuses, or for all if it does not say which.
+// A receipt names no value, since it reaches the model.
 func misfits(m *manifests.Manifest, err error) []tool.Denial {
 	var violations *schema.ViolationError
 	var refused []string

@@ -16,7 +16,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// batch is one batch in progress.
 type batch struct {
 	executor *Executor
 	session  *Session
@@ -44,7 +43,6 @@ type batch struct {
 // allows reports whether the agent could call the tool with this registered name when the batch began.
 func (b *batch) allows(name string) bool { return b.allowed.began.allows(name) }
 
-// call is a call in progress.
 type call struct {
 	batch  *batch
 	record tool.Record
@@ -67,7 +65,7 @@ type call struct {
 	submitted bool  // the client has run the call and submitted its output
 	parent    *call // the call that made this one; nil if a model did
 	depth     int
-	made      *atomic.Int64 // calls below the outermost caller
+	made      atomic.Int64 // calls below this one, if it is the outermost caller
 	// uncacheable is set if the result must not be cached, for example after a nested call that failed for a transient
 	// reason.
 	uncacheable atomic.Bool
@@ -116,8 +114,7 @@ func (c *call) refuse(kind tool.Kind, message string, denials ...tool.Denial) {
 	c.record.Result = tool.Result{Error: message, Kind: kind}
 }
 
-// fail completes the record of a call with a failure of the host. The reader sees only the call's id, under
-// which the log has the cause.
+// fail completes the record with a failure of the host. The reader sees only the call's id, under which it is logged.
 func (c *call) fail(cause error) {
 	c.cause = cause
 	c.record.Result = tool.Result{Error: fmt.Sprintf("internal error (id %s)", c.record.CallID), Kind: tool.Internal}
@@ -129,7 +126,6 @@ func (c *call) refuseFailed(cause error) {
 	c.fail(cause)
 }
 
-// deny refuses a call for lack of a permission.
 func (c *call) deny(permission, rule string, allow tool.Allow) {
 	c.refuse(tool.Denied, rule, tool.Denial{Permission: permission, Value: tool.Shown(c.record.Function.Name, maxShown),
 		Rule: rule, Allow: allow})
@@ -147,14 +143,12 @@ func (c *call) cancel() {
 	}
 }
 
-// isCancelled reports whether the call was cancelled.
 func (c *call) isCancelled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cancelled
 }
 
-// start returns the context of a call that starts.
 func (c *call) start(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
 	c.mu.Lock()

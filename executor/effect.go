@@ -23,9 +23,8 @@ type effect struct {
 	callees map[string]string
 }
 
-// fingerprint returns the fingerprint that an approval of one call contains. It covers the call's id, so that the
-// approval applies to no other call, even one with the same effect, and the digest of the calls before it, since the
-// call's effect may depend on theirs. It is 64 hex digits.
+// fingerprint returns what an approval of a call contains. It covers the call's id, so that the approval applies to no
+// other call, and the digest of the calls before it, on which the effect may depend. It is 64 hex digits.
 func (e effect) fingerprint(callID, before string) string {
 	return digestOf(appendText(nil, "caisson-approval/v3", callID, e.digest, before))
 }
@@ -94,8 +93,7 @@ func (b *batch) effect(ctx context.Context, c *call, entry registry.Entry) (effe
 	return effect{digestOf(text), callees}, nil
 }
 
-// checkApprovedCallees refuses a nested call if the called tool was replaced since a call above it was approved:
-// tools can be replaced between the check of an approval and the calls that the approved tool makes.
+// checkApprovedCallees refuses a nested call if the called tool was replaced since a call above it was approved.
 func (c *call) checkApprovedCallees(ctx context.Context) {
 	for caller := c.parent; caller != nil; caller = caller.parent {
 		if caller.wait == nil || caller.wait.effect.callees == nil {

@@ -35,10 +35,8 @@ type Error struct {
 	Err error  // wraps one of the package's errors, or the failure to make an id or a claim
 }
 
-// Error returns the operation and the cause.
 func (e *Error) Error() string { return fmt.Sprintf("executor: %s: %v", e.Op, e.Err) }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // wrapError wraps an operation's error, if there is one. Call it with defer.

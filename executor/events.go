@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
-	"github.com/caisson-run/caisson/executor/internal/breaker"
+	"github.com/caisson-run/caisson/internal/sampling"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -85,7 +84,6 @@ func (b *batch) reportEnd(ctx context.Context, status Status, pending int) tool.
 	return totals
 }
 
-// causeOf returns the log attributes of an error.
 func causeOf(err error) []any {
 	attributes := []any{slog.String("error", textOf(err))}
 	var panicked *panicError
@@ -97,7 +95,13 @@ func causeOf(err error) []any {
 
 // logFinished logs how a call ended, without its arguments and results.
 func (b *batch) logFinished(ctx context.Context, c *call) {
-	level := levelOf(c.record.Result.Kind)
+	level := slog.LevelWarn
+	switch c.record.Result.Kind {
+	case "":
+		level = slog.LevelInfo
+	case tool.Trap, tool.Internal:
+		level = slog.LevelError
+	}
 	if !b.executor.log.Enabled(ctx, level) {
 		return
 	}
@@ -130,30 +134,5 @@ func textOf(err error) string {
 	if failure != nil {
 		return fmt.Sprintf("a %T, whose Error method panicked", err)
 	}
-	const most = 4 << 10
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
-}
-
-// levelOf returns the log level for a kind: error for crashes, warn for failures that are the tool's or the
-// caller's.
-func levelOf(kind tool.Kind) slog.Level {
-	switch kind {
-	case "":
-		return slog.LevelInfo
-	case tool.Trap, tool.Internal:
-		return slog.LevelError
-	}
-	return slog.LevelWarn
-}
-
-// breakerChanged logs that a tool's circuit breaker has opened or closed.
-func (b *batch) breakerChanged(ctx context.Context, c *call, state breaker.State) {
-	level, text := slog.LevelInfo, "circuit breaker closed"
-	if state == breaker.Opened {
-		level, text = slog.LevelWarn, "circuit breaker opened"
-	}
-	b.executor.log.Log(ctx, level, text, "call_id", c.record.CallID, "tool", c.tool, "tenant", b.session.tenant)
+	return sampling.Cut(text)
 }

@@ -30,14 +30,12 @@ func recoverError(err *error) {
 // errExited means that the program's code called runtime.Goexit.
 var errExited = errors.New("it called runtime.Goexit")
 
-// returned is a function's results.
 type returned[T any] struct {
 	value T
 	err   error
 }
 
-// startIsolated runs the program's code on a separate goroutine, so that a panic or a runtime.Goexit in it becomes an
-// error. done must be buffered.
+// startIsolated runs the program's code so that a panic or runtime.Goexit becomes an error. done must be buffered.
 func startIsolated[T any](done chan<- returned[T], do func() (T, error)) {
 	go func() {
 		r := returned[T]{err: errExited}
@@ -55,6 +53,18 @@ func isolate[T any](do func() (T, error)) (T, error) {
 	return r.value, r.err
 }
 
+// isolateUntil is isolate, but waits at most until ctx ends, and then fails with its error.
+func isolateUntil[T any](ctx context.Context, do func() (T, error)) (value T, err error) {
+	done := make(chan returned[T], 1)
+	startIsolated(done, do)
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return value, ctx.Err()
+	}
+}
+
 // lookUp resolves a tool while a batch is running: a panic must not cost the records of calls that have run.
 func lookUp(resolver Resolver, name string) (entry registry.Entry, ok bool, err error) {
 	defer recoverError(&err)
@@ -62,21 +72,12 @@ func lookUp(resolver Resolver, name string) (entry registry.Entry, ok bool, err 
 	return entry, ok, nil
 }
 
-// identityOf asks a tool for its identity, which runs the tool's code. That has no effects, so it is not waited
-// for when ctx ends.
+// identityOf asks a tool for its identity. That has no effects, so it is not waited for when ctx ends.
 func identityOf(ctx context.Context, entry registry.Entry) (string, error) {
-	done := make(chan returned[string], 1)
-	startIsolated(done, func() (string, error) { return entry.Identity(ctx) })
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
+	return isolateUntil(ctx, func() (string, error) { return entry.Identity(ctx) })
 }
 
-// eachCallee visits the tools that a tool may call, directly and indirectly, each name once. ok is false if the tool is
-// unknown.
+// eachCallee visits the tools that a tool may call, also indirectly, each name once. ok is false for unknown tools.
 func eachCallee(
 	resolver Resolver, entry registry.Entry, visit func(name string, called registry.Entry, ok bool) error,
 ) error {
@@ -124,36 +125,25 @@ type cached[T any] struct {
 }
 
 // of returns the tool's value, and starts making it the first time. The error may be that of ctx.
-func (a *toolCache[T]) of(ctx context.Context, m *manifests.Manifest, do func() (T, error)) (T, error) {
-	known := a.begin(m, do)
-	select {
-	case <-known.done: // in all calls but the first, and found out faster if nothing else is waited for
-	default:
-		select {
-		case <-known.done:
-		case <-ctx.Done():
-			var none T
-			return none, ctx.Err()
-		}
-	}
-	return known.value, known.err
-}
-
-func (a *toolCache[T]) begin(m *manifests.Manifest, do func() (T, error)) *cached[T] {
+func (a *toolCache[T]) of(ctx context.Context, m *manifests.Manifest, do func() (T, error)) (value T, err error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	known := a.byTool[m.Name]
-	if known != nil && known.schema == m.Parameters {
-		return known
+	if known == nil || known.schema != m.Parameters {
+		known = &cached[T]{schema: m.Parameters, done: make(chan struct{})}
+		if a.byTool == nil {
+			a.byTool = map[string]*cached[T]{}
+		}
+		a.byTool[m.Name] = known
+		go func() {
+			defer close(known.done)
+			known.value, known.err = isolate(do)
+		}()
 	}
-	known = &cached[T]{schema: m.Parameters, done: make(chan struct{})}
-	if a.byTool == nil {
-		a.byTool = map[string]*cached[T]{}
+	a.mu.Unlock()
+	select {
+	case <-known.done:
+		return known.value, known.err
+	case <-ctx.Done():
+		return value, ctx.Err()
 	}
-	a.byTool[m.Name] = known
-	go func() {
-		defer close(known.done)
-		known.value, known.err = isolate(do)
-	}()
-	return known
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -83,7 +82,11 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	if c.depth >= nesting.Depth {
 		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("calls may be nested %d deep", nesting.Depth))
 	}
-	if c.countNested() > int64(nesting.Calls) {
+	outermost := c
+	for outermost.parent != nil {
+		outermost = outermost.parent
+	}
+	if outermost.made.Add(1) > int64(nesting.Calls) {
 		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("one call may make %d calls", nesting.Calls))
 	}
 	id, err := uuid.NewV7()
@@ -105,8 +108,7 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	return record, nil
 }
 
-// within returns a context that also ends with the caller's, whatever context a tool passes, and then has the
-// same error.
+// within returns a context that also ends with the caller's, and then has the same error.
 func within(ctx, caller context.Context) (context.Context, context.CancelFunc) {
 	timed := func() {}
 	own, has := ctx.Deadline()
@@ -122,27 +124,16 @@ func within(ctx, caller context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { forget(); stop(); timed() }
 }
 
-// refuseNested returns the error for a call that is not admitted. Another caller might be, so the result of this
-// one is not cached.
+// refuseNested returns the error for a call that is not admitted. Another caller's might be, so nothing is cached.
 func (c *call) refuseNested(requested tool.Call, kind tool.Kind, message string) error {
 	c.uncacheable.Store(true)
 	return &tool.Error{Op: "call", Tool: requested.Function.Name, Kind: kind, Message: message}
 }
 
-// countNested counts one more call of the outermost caller.
-func (c *call) countNested() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.made == nil {
-		c.made = new(atomic.Int64)
-	}
-	return c.made.Add(1)
-}
-
 // make plans a nested call.
 func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 	made := c.batch.newCall(requested, id)
-	made.parent, made.depth, made.made = c, c.depth+1, c.made
+	made.parent, made.depth = c, c.depth+1
 	made.record.Parent = c.record.CallID
 	ended := planning.Begin(ctx)
 	made.batch.planInTurns(ctx, []*call{made}, func(int, *call) {})

@@ -65,14 +65,11 @@ func (b *batch) shorten(c *call) {
 	if c.parent != nil || output.Fits(&c.whole, b.share) {
 		return
 	}
-	keep := b.session.cut.Keeper(func(part string) string { return partReference(c.record.CallID, part) })
+	keep := b.session.cut.Keeper(func(part string) (reference string) {
+		if part == "output" {
+			return c.record.CallID
+		}
+		return c.record.CallID + "." + part
+	})
 	c.record.Result, c.record.Cuts = output.Cut(c.whole, b.share, keep, b.mark)
-}
-
-// partReference identifies a part of a call's result. For the output, it is the call's id.
-func partReference(callID, part string) string {
-	if part == "output" {
-		return callID
-	}
-	return callID + "." + part
 }

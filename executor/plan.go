@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/queue"
+	"github.com/caisson-run/caisson/executor/internal/repair"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // suggestions is the maximum number of similar names in the answer to an unknown one.
 const suggestions = 3
 
-// newCall returns a call that has yet to be planned.
 func (b *batch) newCall(requested tool.Call, id string) *call {
 	requested.Type = cmp.Or(requested.Type, tool.FunctionCall)
 	return &call{batch: b, tool: sanitizeName(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}
@@ -115,11 +115,11 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	if !c.permitted() {
 		return nil
 	}
-	values, ok := c.contextValues(arguments)
-	if !ok || c.isTooLate(ctx) {
+	if !c.hasContext(arguments) || c.isTooLate(ctx) {
 		return nil
 	}
-	arguments, err = c.rename(ctx, arguments)
+	// This is not a repair: the manifest declares these names, for programs as well.
+	arguments, renamed, err := repair.Rename(ctx, arguments, m.ParameterAliases)
 	if c.isTooLate(ctx) {
 		return nil
 	}
@@ -127,7 +127,8 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 		c.refuse(tool.InvalidArguments, err.Error())
 		return nil
 	}
-	repaired, integers, err := c.repair(ctx, arguments, values)
+	c.record.Repairs = append(c.record.Repairs, renamed...)
+	repaired, integers, err := c.repair(ctx, arguments)
 	if c.isTooLate(ctx) {
 		return nil
 	}
@@ -137,7 +138,12 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	if repaired.Misfit != nil {
 		return c.refuseMisfit(ctx, repaired.Arguments, repaired.Misfit)
 	}
-	arguments, err = inDigits(withContext(repaired.Arguments, values), integers)
+	arguments = c.withContext(repaired.Arguments)
+	// Approvals, caches and the tool see integers in digits. This is not a repair, since the values are the same.
+	plain, err := integers.InDigits()
+	if plain != nil && err == nil {
+		arguments, err = tool.ParseArguments(string(plain)) // they may have become too long
+	}
 	if err != nil {
 		c.refuse(tool.InvalidArguments, err.Error())
 		return nil
@@ -172,8 +178,7 @@ func (c *call) find() (found bool) {
 	return found
 }
 
-// unknown returns the message for an unknown tool. It names the allowed tool that replaces it, or those with similar
-// names.
+// unknown returns the message for an unknown tool. It names its replacement, or allowed tools with similar names.
 func (c *call) unknown() string {
 	name, n := c.record.Function.Name, suggestions
 	type successor interface {

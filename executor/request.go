@@ -56,7 +56,6 @@ func (r request) copied() tool.Request {
 	return tool.Request{Definition: bytes.Clone(r.said.Definition), Values: maps.Clone(r.said.Values)}
 }
 
-// append appends the request's digest.
 func (r request) append(to []byte) []byte { return append(to, r.digest[:]...) }
 
 // newRequests returns the parts of the caller's request for tools, by registered name. It ignores unknown tools.
@@ -136,7 +135,6 @@ func (b *batch) planBrought(ctx context.Context, definitions []tool.Definition, 
 	return nil
 }
 
-// checkBrought checks how much a caller brings.
 func checkBrought(definitions []tool.Definition) error {
 	if len(definitions) > maxBrought {
 		return fmt.Errorf("%d tools in Client are over the limit of %d", len(definitions), maxBrought)
@@ -158,8 +156,7 @@ func checkBrought(definitions []tool.Definition) error {
 	return nil
 }
 
-// clientTools returns the tools that a caller brings, by name, and none if ctx ends. They are checked like manifests of
-// tools that clients run, which they then are. Descriptions are for the caller's own model, so that they are left out.
+// clientTools returns the tools that a caller brings, by name, and none if ctx ends. They are checked like manifests.
 func clientTools(ctx context.Context, definitions []tool.Definition) (map[string]registry.Entry, error) {
 	entries := make(map[string]registry.Entry, len(definitions))
 	patterns := 0
@@ -193,7 +190,6 @@ func valuesIn(document []byte) int {
 	return doc.Extent().Values
 }
 
-// manifestOf returns the manifest of a tool that the caller defines.
 func manifestOf(d tool.Definition) (*manifests.Manifest, error) {
 	parameters := d.Parameters
 	if len(parameters) == 0 || string(parameters) == "null" {

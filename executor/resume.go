@@ -67,7 +67,12 @@ func (e *Executor) Resume(ctx context.Context, r Resumption) (report Report, err
 	if err := e.claim(ctx, b.session, r.State); err != nil {
 		return Report{}, err
 	}
-	b.replan(ctx, stored, given, calls)
+	b.planInTurns(ctx, calls, func(i int, c *call) {
+		b.order.add(c.record.CallID)
+		if answer, answered := given[c.record.CallID]; answered && c.phase != phaseEnded {
+			c.submit(&stored.Calls[i], answer)
+		}
+	})
 	b.forgetPast(calls)
 	return b.runCalls(ctx, tool.BatchResumed, calls), nil
 }
@@ -113,16 +118,6 @@ func (b *batch) restore(stored *pause.Batch, given map[string]pause.Answer) []*c
 		calls[i].submitted = given[s.CallID].Output != nil
 	}
 	return calls
-}
-
-// replan plans the calls that have not ended, and applies the outputs and approvals submitted for them.
-func (b *batch) replan(ctx context.Context, stored *pause.Batch, given map[string]pause.Answer, calls []*call) {
-	b.planInTurns(ctx, calls, func(i int, c *call) {
-		b.order.add(c.record.CallID)
-		if answer, answered := given[c.record.CallID]; answered && c.phase != phaseEnded {
-			c.submit(&stored.Calls[i], answer)
-		}
-	})
 }
 
 // forgetPast invalidates the cached results that the ended calls may have made stale: they may have run in

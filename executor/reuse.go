@@ -132,8 +132,7 @@ func (b *batch) barrier(c *call) (end func()) {
 	return b.executor.answers.Barrier(domains...)
 }
 
-// isShareable reports whether the call's result also applies to its duplicates: it ran, or was cached, and did not end
-// for a reason that concerns only this call.
+// isShareable reports whether the call's result also applies to its duplicates.
 func (c *call) isShareable() bool {
 	return !c.record.Skipped &&
 		!slices.Contains([]tool.Kind{tool.Busy, tool.Cancelled, tool.Internal}, c.record.Result.Kind)

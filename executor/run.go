@@ -95,8 +95,7 @@ func normalize(outcome *tool.Outcome, err error) error {
 	return err
 }
 
-// classify returns the kind of a tool's error and the message for its reader. Errors that no tool should return
-// are internal.
+// classify returns the kind of a tool's error and the message for its reader. What no tool should return is internal.
 func classify(err error) (tool.Kind, string) {
 	var failure *tool.Error
 	var kind tool.Kind

@@ -103,8 +103,7 @@ func (b *batch) finish(ctx context.Context, c *call) {
 	c.whole = tool.Result{}
 }
 
-// runParallel runs calls in parallel, within the limit and started in order. It returns when all have ended, except
-// those that wait again.
+// runParallel runs calls within the limit, started in order, and returns when all have ended or wait again.
 func (b *batch) runParallel(ctx context.Context, calls []*call) {
 	if len(calls) == 1 {
 		b.runGroup(ctx, calls)
@@ -144,8 +143,7 @@ func group(calls []*call) [][]*call {
 	return groups
 }
 
-// runGroup runs the first of identical calls. The later ones share its result if that applies to them; otherwise the
-// next one is run.
+// runGroup runs the first of identical calls, and the next one where its result does not apply to the later ones.
 func (b *batch) runGroup(ctx context.Context, calls []*call) {
 	var source *call
 	for _, c := range calls {

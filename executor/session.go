@@ -160,7 +160,6 @@ func (s *Session) begin() bool {
 	return true
 }
 
-// finish ends an admitted batch.
 func (s *Session) finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,7 +229,6 @@ func (s *Session) inProgress(calls []pause.Call) bool {
 	return slices.ContainsFunc(calls, func(c pause.Call) bool { return c.Ended == nil && s.calls[c.CallID] != nil })
 }
 
-// leave unregisters a call that has ended.
 func (s *Session) leave(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,8 +259,7 @@ func (s *Session) remove(c *call) {
 	}
 }
 
-// digest identifies the session in a state. It covers the batch's id, so that the digests of two batches cannot
-// be linked.
+// digest identifies the session in a state. It covers the batch's id, so that two digests cannot be linked.
 func (s *Session) digest(batch string) string {
 	return digestOf(appendValues(appendText(nil, "caisson-session/v1", batch, s.tenant), s.context))
 }

@@ -54,7 +54,6 @@ func (b *batch) recordCall(ctx context.Context, c *call) {
 	}
 }
 
-// addTotals adds one record.
 func addTotals(t *tool.Totals, r *tool.Record) {
 	t.Calls++
 	if r.Parent != "" {

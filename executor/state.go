@@ -28,7 +28,6 @@ type State struct {
 // ones are refused unread. A batch whose state would be longer does not pause.
 const MaxStateBytes = 16 << 20
 
-// state returns the state of a batch that has paused.
 func (b *batch) state(calls []*call) State {
 	stored := &pause.Batch{
 		Version: pause.Version, ID: b.id, Revision: b.revision + 1, Session: b.session.digest(b.id), Totals: b.totals,

@@ -51,9 +51,7 @@ func NewStream(options StreamOptions) (*Stream, error) {
 	return &Stream{bell: newBell(), line: speech.New(options.Bytes)}, nil
 }
 
-// next waits for the next event. It fails with [io.EOF] when the batch has ended, paused or been
-// refused and all events were read, or with the error of ctx, which loses no event. Each event goes to one
-// of several readers.
+// next waits for the next event. It fails with [io.EOF] after the last, or with the error of ctx, which loses none.
 func (s *Stream) next(ctx context.Context) (event tool.Event, err error) {
 	err = s.bell.await(ctx, func() (ok bool, err error) {
 		s.mu.Lock()

@@ -20,7 +20,6 @@ func (w *need) show(c *call) {
 	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, w.before), w.effect.shown()
 }
 
-// isClient reports whether the client runs the call.
 func (c *call) isClient() bool { return c.wait != nil && c.wait.action.Type == tool.NeedsOutput }
 
 // planWait sets the output or approval that the call needs, if any.
@@ -86,8 +85,7 @@ func decisionsOf(entry registry.Entry) []tool.Decision {
 // that of the call that would run.
 func storable(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
-// storableAllow is storable for the rules of denials and decisions, which tools written in Go may make in any
-// form. Rules that are not JSON are left out.
+// storableAllow is storable for rules, which tools written in Go may make in any form. It drops those that are no JSON.
 func storableAllow(allow tool.Allow) tool.Allow {
 	for _, rule := range []*json.RawMessage{&allow.Manifest, &allow.Grant} {
 		if *rule == nil {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -68,7 +67,7 @@ func (b *answered) block(r wire.Reader, a *wire.Answers) error {
 		err = r.Into("content", b.Content, &text)
 		outcome.Text(text)
 	} else {
-		err = wire.Each(r, "content", b.Content, limits.Parts,
+		err = wire.Each(r, "content", b.Content, wire.MaxParts,
 			func(r wire.Reader, written *json.RawMessage) error { return addPart(r, *written, &outcome) })
 	}
 	if err != nil {
@@ -77,7 +76,6 @@ func (b *answered) block(r wire.Reader, a *wire.Answers) error {
 	return a.Add(r, tool.Answer{CallID: b.ToolUseID, Result: outcome.Result(b.IsError)})
 }
 
-// addPart adds a block of a result.
 func addPart(r wire.Reader, written json.RawMessage, outcome *wire.Outcome) error {
 	var p answeredPart
 	if err := r.Into("", written, &p); err != nil {
@@ -173,7 +171,7 @@ func (s *answeredSource) within(r wire.Reader, document tool.Content, outcome *w
 		outcome.Part(document)
 		return err
 	}
-	return wire.Each(r, "content", s.Content, limits.Parts, func(r wire.Reader, p *answeredPart) error {
+	return wire.Each(r, "content", s.Content, wire.MaxParts, func(r wire.Reader, p *answeredPart) error {
 		if p.Type != textBlock && p.Type != "image" {
 			return r.Fail("type", `is %q; want "text" or "image"`, tool.Shown(p.Type, 64))
 		}
@@ -188,7 +186,7 @@ func (p *answeredPart) found(r wire.Reader, outcome *wire.Outcome) error {
 	if err := r.Into("source", p.Source, &part.URL); err != nil {
 		return err
 	}
-	err := wire.Each(r, "content", p.Content, limits.Parts, func(_ wire.Reader, said *struct {
+	err := wire.Each(r, "content", p.Content, wire.MaxParts, func(_ wire.Reader, said *struct {
 		Text string `json:"text"`
 	}) error {
 		text.WriteString(said.Text)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -99,13 +99,13 @@ func TestOtherDocumentsAreRefused(t *testing.T) {
 
 func TestResponsesAreBounded(t *testing.T) {
 	block := `{"type":"tool_use","name":"f"}`
-	noerr.Get(New().Response([]byte(answer(strings.Repeat(block+",", limits.Calls-1)+block, ""))))(t)
-	require.ErrorContains(t, noerr.Error(New().Response([]byte(answer(strings.Repeat(block+",", limits.Calls)+block, "")))), "more than 4096 calls")
+	noerr.Get(New().Response([]byte(answer(strings.Repeat(block+",", wire.MaxCalls-1)+block, ""))))(t)
+	require.ErrorContains(t, noerr.Error(New().Response([]byte(answer(strings.Repeat(block+",", wire.MaxCalls)+block, "")))), "more than 4096 calls")
 	long := func(bytes int) string {
 		return answer(`{"type":"tool_use","name":"f","input":"`+strings.Repeat("x", bytes-2)+`"}`, "")
 	}
-	noerr.Get(New().Response([]byte(long(limits.Arguments))))(t)
-	require.ErrorContains(t, noerr.Error(New().Response([]byte(long(limits.Arguments+1)))), "content[0].input: has arguments of more than 1048576 bytes")
+	noerr.Get(New().Response([]byte(long(wire.MaxArguments))))(t)
+	require.ErrorContains(t, noerr.Error(New().Response([]byte(long(wire.MaxArguments+1)))), "content[0].input: has arguments of more than 1048576 bytes")
 	require.ErrorContains(t, noerr.Error(New().Response(make([]byte, dialects.MaxDocument+1))), "more than 8388608")
 	noerr.Get(New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks-1)+`{"type":"x"}`, ""))))(t)
 	require.ErrorContains(t, noerr.Error(New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks)+`{"type":"x"}`, "")))), "content: has more than 16384 elements")

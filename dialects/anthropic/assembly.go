@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
@@ -27,6 +26,10 @@ type assembly struct {
 	done  bool            // nothing more comes
 }
 
+func newAssembly(r wire.Reader) *assembly {
+	return &assembly{Output: wire.Output{Reader: r}, at: map[int]*part{}, taken: map[string]bool{}}
+}
+
 // part is a partly received block.
 type part struct {
 	index   int
@@ -43,8 +46,7 @@ type part struct {
 	passed  bool // whether the call has been passed on
 }
 
-// end closes a block, and returns the rest of its last piece. A block of the provider's own tools is passed
-// on.
+// end closes a block and returns the rest of its last piece. It passes on a block of the provider's own tools.
 func (a *assembly) end(p *part) (rest string, err error) {
 	if p.stopped {
 		return "", nil
@@ -111,7 +113,7 @@ func (a *assembly) remarks(calls, filled []tool.Call) []string {
 	if a.why == (details{}) {
 		return remarks
 	}
-	return append(remarks, pieces.Ended(cmp.Or(a.why.Category, a.stop), a.why.Explanation))
+	return append(remarks, pieces.Reason("ended the response", cmp.Or(a.why.Category, a.stop), a.why.Explanation))
 }
 
 // maxBlocks limits the memory for a message of many empty blocks.
@@ -124,9 +126,6 @@ func (a *assembly) part(index int) (*part, error) {
 	}
 	if len(a.parts) == maxBlocks {
 		return nil, a.Fail("index", "the message has more than %d blocks", maxBlocks)
-	}
-	if a.at == nil {
-		a.at = map[int]*part{}
 	}
 	a.at[index] = &part{index: index}
 	a.parts = append(a.parts, a.at[index])
@@ -161,11 +160,8 @@ func (a *assembly) startCall(r wire.Reader, p *part, first block) error {
 	if first.Name == "" {
 		return r.Fail("name", "is missing; a tool_use block names its tool")
 	}
-	if a.calls == limits.Calls {
-		return r.Fail("", "the message has more than %d calls", limits.Calls)
-	}
-	if a.taken == nil {
-		a.taken = map[string]bool{}
+	if a.calls == wire.MaxCalls {
+		return r.Fail("", "the message has more than %d calls", wire.MaxCalls)
 	}
 	if p.filled = first.ID == ""; p.filled {
 		first.ID = pieces.Free(a.taken, p.index)
@@ -181,8 +177,7 @@ func (a *assembly) startCall(r wire.Reader, p *part, first block) error {
 	return r.Bounded("input", len(first.Input))
 }
 
-// arguments returns the arguments as the model wrote them. A call without arguments has no pieces, and some
-// servers send all arguments with the beginning of the block.
+// arguments returns what the model wrote. Some servers send all arguments with the beginning of the block.
 func (p *part) arguments() string {
 	switch {
 	case p.pieces.Len() > 0:
@@ -203,7 +198,6 @@ func (p *part) whole(cut *part) tool.Call {
 	return call
 }
 
-// sorted returns the parts in the order of their blocks.
 func (a *assembly) sorted() []*part {
 	return slices.SortedFunc(slices.Values(a.parts), func(a, b *part) int { return a.index - b.index })
 }

@@ -94,10 +94,11 @@ func strictRules() lint.Rules {
 			"ipv6", "uuid")),
 		"pattern": dropped.Only(plainPattern),
 		"enum": lint.Refused("strict schemas must not have enums of arrays and objects",
-			"use anyOf").Only(lint.Each(isScalar)),
+			"use anyOf").Only(lint.Each(func(value *lint.Value) bool { return value.Literal() != "" })),
 		"oneOf": lint.Refused(notPermitted, "use anyOf").Enter(),
 		"allOf": lint.Refused("allOf must not refer to other schemas",
-			"inline the referenced schema").Only(lint.Each(noReference)).Enter(),
+			"inline the referenced schema").
+			Only(lint.Each(func(schema *lint.Value) bool { return schema.Get("$ref") == nil })).Enter(),
 		"$id": lint.Refused(lint.NestedID, lint.PointersOnly),
 		"$ref": lint.Refused("strict schemas must not refer to other documents",
 			"move the referenced schema to $defs").Only(lint.Internal),
@@ -135,7 +136,3 @@ func boundary(pattern *syntax.Regexp) bool {
 	return pattern.Op == syntax.OpWordBoundary || pattern.Op == syntax.OpNoWordBoundary ||
 		slices.ContainsFunc(pattern.Sub, boundary)
 }
-
-func isScalar(value *lint.Value) bool { return value.Literal() != "" }
-
-func noReference(schema *lint.Value) bool { return schema.Get("$ref") == nil }

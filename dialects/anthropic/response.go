@@ -28,7 +28,6 @@ type details struct {
 	Explanation string `json:"explanation"`
 }
 
-// block is a part of a message's content.
 type block struct {
 	Type  string          `json:"type"`
 	Text  pieces.Text     `json:"text"`
@@ -43,8 +42,7 @@ type block struct {
 	Toolset json.RawMessage `json:"toolset_name"`
 }
 
-// readBlock reads a block. Of one that is neither text nor thinking nor a call, only the type and the id
-// are known.
+// readBlock reads a block. Of one that belongs to the provider's own tools, it reads only the type and the id.
 func readBlock(r wire.Reader, document json.RawMessage) (b block, err error) {
 	var kind struct {
 		Type string          `json:"type"`
@@ -84,18 +82,15 @@ func (u *usage) total() tool.ChatUsage {
 	return tool.ChatUsage{PromptTokens: prompt, CompletionTokens: completion, TotalTokens: wire.Sum(prompt, completion)}
 }
 
+var finishReasons = map[string]tool.FinishReason{
+	"end_turn": tool.FinishStop, "stop_sequence": tool.FinishStop,
+	"max_tokens": tool.FinishLength, "model_context_window_exceeded": tool.FinishLength,
+	"tool_use": tool.FinishToolCalls, "refusal": tool.FinishContentFilter,
+}
+
+// finishReason keeps pause_turn, and reasons that are not known yet.
 func finishReason(stop string) tool.FinishReason {
-	switch stop {
-	case "end_turn", "stop_sequence":
-		return tool.FinishStop
-	case "max_tokens", "model_context_window_exceeded":
-		return tool.FinishLength
-	case "tool_use":
-		return tool.FinishToolCalls
-	case "refusal":
-		return tool.FinishContentFilter
-	}
-	return tool.FinishReason(stop) // pause_turn, and future ones
+	return cmp.Or(finishReasons[stop], tool.FinishReason(stop))
 }
 
 // Response reads a message.
@@ -106,13 +101,14 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, err
 	}
 	if whole.Error != nil {
-		return tool.ChatResponse{}, whole.Error.as(r)
+		return tool.ChatResponse{}, r.In("error").Answered(whole.Error.Type, whole.Error.Message)
 	}
 	if whole.Type != "message" && whole.Type != "" || wire.Absent(whole.Content) {
 		return tool.ChatResponse{}, r.Fail("", "is not a message: want {\"type\":\"message\",\"content\":[…]}, not type %q",
 			tool.Shown(whole.Type, 64))
 	}
-	read := assembly{done: true}
+	read := newAssembly(r)
+	read.done = true
 	read.begin(whole)
 	err := wire.Each(r, "content", whole.Content, maxBlocks, func(r wire.Reader, written *json.RawMessage) error {
 		first, err := readBlock(r, *written)
@@ -133,10 +129,4 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, err
 	}
 	return read.Response(), nil
-}
-
-// as returns the error that the provider sent instead of a message.
-func (f *failure) as(r wire.Reader) error {
-	return r.Reported("error", "the provider answered with %s: %s", tool.Shown(cmp.Or(f.Type, "an error"), 64),
-		tool.Shown(f.Message, 512))
 }

@@ -12,9 +12,7 @@ import (
 
 // Stream reads the events of a streamed message. Blocks may be interleaved, and their deltas may precede
 // their beginning.
-func (dialect) Stream() dialects.Stream {
-	return wire.NewStream(&assembly{Output: wire.Output{Reader: reader("stream")}})
-}
+func (dialect) Stream() dialects.Stream { return wire.NewStream(newAssembly(reader("stream"))) }
 
 // event is the union of all events.
 type event struct {
@@ -59,7 +57,7 @@ func (a *assembly) Take(name string, data []byte) error {
 		if e.Error == nil {
 			return a.Fail("error", "is missing; an error event says what went wrong")
 		}
-		return e.Error.as(a.Reader)
+		return a.In("error").Answered(e.Error.Type, e.Error.Message)
 	case "message_start":
 		return a.messageStart(&e)
 	case "message_delta":

@@ -14,7 +14,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -228,5 +228,5 @@ func TestStreamsAreBounded(t *testing.T) {
 	assert.Len(t, stream.Response().Content, 8_300_000)
 	_, calls, err := dialecttest.Until(New(), func(n int) string { return startedCall(n, "") })
 	require.ErrorContains(t, err, "more than 4096 calls")
-	assert.Equal(t, limits.Calls, calls)
+	assert.Equal(t, wire.MaxCalls, calls)
 }

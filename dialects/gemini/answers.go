@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -164,25 +163,20 @@ func several(written json.RawMessage) (output, bool) {
 
 // answeredMedium is a part of a function's response.
 type answeredMedium struct {
-	Inline *struct {
-		Data     bytes64 `json:"data"`
-		MIMEType string  `json:"mimeType" alias:"mime_type"`
-		Name     string  `json:"displayName" alias:"display_name"`
-	} `json:"inlineData" alias:"inline_data"`
-	File *struct {
+	Inline *inlineData `json:"inlineData" alias:"inline_data"`
+	File   *struct {
 		URI      string `json:"fileUri" alias:"file_uri"`
 		MIMEType string `json:"mimeType" alias:"mime_type"`
 		Name     string `json:"displayName" alias:"display_name"`
 	} `json:"fileData" alias:"file_data"`
 }
 
-// media reads the parts of a function's response.
 func (f *answeredFunction) media(r wire.Reader) (media []tool.Content, err error) {
-	err = wire.Each(r, "parts", f.Parts, limits.Parts, func(r wire.Reader, p *answeredMedium) error {
+	err = wire.Each(r, "parts", f.Parts, wire.MaxParts, func(r wire.Reader, p *answeredMedium) error {
 		switch {
 		case p.Inline != nil && len(p.Inline.Data) > 0:
 			media = append(media, tool.Content{Type: kind(p.Inline.MIMEType), Data: p.Inline.Data, MIMEType: p.Inline.MIMEType,
-				Name: p.Inline.Name})
+				Name: p.Inline.DisplayName})
 		case p.File != nil && p.File.URI != "":
 			media = append(media,
 				tool.Content{Type: kind(p.File.MIMEType), URL: p.File.URI, MIMEType: p.File.MIMEType, Name: p.File.Name})

@@ -54,9 +54,7 @@ func (dialect) Definitions(
 	return encoded, findings, err
 }
 
-// rules are those for JSON Schemas, which are wider than those for the provider's own Schema. They
-// accept what the reference lists for responseJsonSchema as of 2026; it lists nothing for
-// parametersJsonSchema.
+// rules accept what the reference lists for responseJsonSchema as of 2026. For parametersJsonSchema, it lists nothing.
 func rules() lint.Rules {
 	bound := lint.Weakened("the keyword is ignored", "use minimum or maximum")
 	about := lint.Weakened("the keyword is ignored", "leave it out")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -94,13 +94,13 @@ func TestACallThatWasCutSaysSo(t *testing.T) {
 func TestResponsesAreBounded(t *testing.T) {
 	one := `{"functionCall":{"name":"f"}}`
 	many := func(count int) []byte { return []byte(reply("STOP", strings.Repeat(one+",", count-1)+one)) }
-	noerr.Get(New().Response(many(limits.Calls)))(t)
-	require.ErrorContains(t, noerr.Error(New().Response(many(limits.Calls+1))), "more than 4096 calls")
+	noerr.Get(New().Response(many(wire.MaxCalls)))(t)
+	require.ErrorContains(t, noerr.Error(New().Response(many(wire.MaxCalls+1))), "more than 4096 calls")
 	long := func(bytes int) []byte {
 		return []byte(reply("STOP", `{"functionCall":{"name":"f","args":"`+strings.Repeat("x", bytes-2)+`"}}`))
 	}
-	noerr.Get(New().Response(long(limits.Arguments)))(t)
-	require.ErrorContains(t, noerr.Error(New().Response(long(limits.Arguments+1))), "functionCall.args: has arguments of more than 1048576 bytes")
+	noerr.Get(New().Response(long(wire.MaxArguments)))(t)
+	require.ErrorContains(t, noerr.Error(New().Response(long(wire.MaxArguments+1))), "functionCall.args: has arguments of more than 1048576 bytes")
 	noerr.Get(New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts-1)+"{}"))))(t)
 	require.ErrorContains(t, noerr.Error(New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts)+"{}")))), "parts: has more than 65536 elements")
 	require.ErrorContains(t, noerr.Error(New().Response(make([]byte, dialects.MaxDocument+1))), "more than 8388608")

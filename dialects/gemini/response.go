@@ -32,7 +32,6 @@ type candidate struct {
 	FinishMessage string `json:"finishMessage" alias:"finish_message"`
 }
 
-// part is a part of a candidate's content.
 type part struct {
 	Text             string        `json:"text"`
 	Thought          bool          `json:"thought"`
@@ -41,11 +40,12 @@ type part struct {
 }
 
 type functionCall struct {
-	ID           string          `json:"id"`
-	Name         string          `json:"name"`
-	Args         json.RawMessage `json:"args"`
-	PartialArgs  json.RawMessage `json:"partialArgs" alias:"partial_args"`
-	WillContinue bool            `json:"willContinue" alias:"will_continue"`
+	ID   string          `json:"id,omitempty"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+	// PartialArgs and WillContinue are only read.
+	PartialArgs  json.RawMessage `json:"partialArgs,omitempty" alias:"partial_args"`
+	WillContinue bool            `json:"willContinue,omitempty" alias:"will_continue"`
 }
 
 type failure struct {
@@ -87,9 +87,8 @@ func finishReason(reason string, calls bool) tool.FinishReason {
 
 // Response reads a whole response, or the array of those of a stream, which ends as a stream does.
 func (dialect) Response(text []byte) (tool.ChatResponse, error) {
-	r := reader("response")
-	read := assembly{Output: wire.Output{Reader: r}}
-	err := r.Elements(text, read.add)
+	read := newAssembly(reader("response"))
+	err := read.Elements(text, read.add)
 	switch {
 	case err != nil:
 	case wire.First(text) == '[' && read.known:
@@ -101,10 +100,4 @@ func (dialect) Response(text []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, err
 	}
 	return read.Response(), nil
-}
-
-// as returns the error that the provider sent instead of a response.
-func (f *failure) as(r wire.Reader) error {
-	return r.Reported("error", "the provider answered with %s: %s", tool.Shown(cmp.Or(f.Status, "an error"), 64),
-		tool.Shown(f.Message, 512))
 }

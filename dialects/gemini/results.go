@@ -11,14 +11,8 @@ import (
 )
 
 type callPart struct {
-	FunctionCall     calledFunction `json:"functionCall"`
-	ThoughtSignature string         `json:"thoughtSignature,omitempty"`
-}
-
-type calledFunction struct {
-	ID   string          `json:"id,omitempty"`
-	Name string          `json:"name"`
-	Args json.RawMessage `json:"args"`
+	FunctionCall     functionCall `json:"functionCall"`
+	ThoughtSignature string       `json:"thoughtSignature,omitempty"`
 }
 
 // Calls writes parts with a functionCall each, as in a model's content, and their signatures. Arguments that
@@ -26,8 +20,8 @@ type calledFunction struct {
 // "…"}.
 func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
 	return wire.List(reader("calls"), calls, func(call *tool.Call) (callPart, error) {
-		written := callPart{calledFunction{sent(call.ID), call.Function.Name, wire.Input(call)}, call.Signature}
-		return written, wire.Matched("function.name", call.Function.Name)
+		written := functionCall{ID: sent(call.ID), Name: call.Function.Name, Args: wire.Input(call)}
+		return callPart{written, call.Signature}, wire.Matched("function.name", call.Function.Name)
 	})
 }
 
@@ -55,9 +49,9 @@ type mediumPart struct {
 }
 
 type inlineData struct {
-	MIMEType    string `json:"mimeType"`
-	Data        []byte `json:"data"`
-	DisplayName string `json:"displayName,omitempty"`
+	MIMEType    string  `json:"mimeType" alias:"mime_type"`
+	Data        bytes64 `json:"data"`
+	DisplayName string  `json:"displayName,omitempty" alias:"display_name"`
 }
 
 // Results writes parts with a functionResponse each, one for each record. Its response has "output", and

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
@@ -32,6 +31,10 @@ type assembly struct {
 	usage   usage
 }
 
+func newAssembly(r wire.Reader) *assembly {
+	return &assembly{Output: wire.Output{Reader: r}, byID: map[string]*call{}, unread: map[int64]bool{}}
+}
+
 // add takes a document.
 func (a *assembly) add(r wire.Reader, text json.RawMessage) error {
 	var d document
@@ -39,7 +42,7 @@ func (a *assembly) add(r wire.Reader, text json.RawMessage) error {
 		return err
 	}
 	if d.Error != nil {
-		return d.Error.as(r)
+		return r.In("error").Answered(d.Error.Status, d.Error.Message)
 	}
 	a.ID, a.Model = cmp.Or(d.ResponseID, a.ID), cmp.Or(d.ModelVersion, a.Model)
 	if !wire.Absent(d.UsageMetadata) {
@@ -93,30 +96,25 @@ func (a *assembly) passOver(r wire.Reader, c *candidate, index int64) {
 		FunctionCall json.RawMessage `json:"functionCall" alias:"function_call"`
 	}) error {
 		if !wire.Absent(p.FunctionCall) {
-			if a.unread == nil {
-				a.unread = map[int64]bool{}
-			}
 			a.unread[index] = true
 		}
 		return nil
 	})
 }
 
-// remarks returns the response's irregularities: unread candidates with calls, repeated ids, a blocked prompt and
-// an unusual end.
+// remarks returns the response's irregularities.
 func (a *assembly) remarks(calls []tool.Call) []string {
 	remarks := append(pieces.Unread("candidate", a.unread), pieces.Repeated(calls)...)
 	if a.blocked.BlockReason != "" {
-		remarks = append(remarks, pieces.Blocked(a.blocked.BlockReason, a.blocked.BlockMessage))
+		remarks = append(remarks, pieces.Reason("blocked the prompt", a.blocked.BlockReason, a.blocked.BlockMessage))
 	}
 	if isUsual := a.finish == "" || a.finish == "STOP" || a.finish == "MAX_TOKENS"; !isUsual || a.message != "" {
-		remarks = append(remarks, pieces.Ended(a.finish, a.message))
+		remarks = append(remarks, pieces.Reason("ended the response", a.finish, a.message))
 	}
 	return remarks
 }
 
-// passage takes a part that is not a call: text, thoughts, or an item of the provider's own tools. Each may have
-// a signature, and a part may have only a signature.
+// passage takes a part that is not a call. Any such part may have a signature, and some have nothing else.
 func (a *assembly) passage(p *part, written json.RawMessage) error {
 	if item, ok := provided(written); ok {
 		if err := a.Item(item); err != nil {
@@ -167,7 +165,6 @@ func camel(name string) string {
 	return strings.Join(words, "")
 }
 
-// check reports the faults of a response that has ended.
 func (a *assembly) check() error {
 	if !a.known {
 		return a.Fail("",
@@ -200,9 +197,7 @@ func (a *assembly) Response() tool.ChatResponse {
 }
 
 // Stream reads the events of streamGenerateContent?alt=sse, each of which is a response by itself.
-func (dialect) Stream() dialects.Stream {
-	return wire.NewStream(&assembly{Output: wire.Output{Reader: reader("stream")}})
-}
+func (dialect) Stream() dialects.Stream { return wire.NewStream(newAssembly(reader("stream"))) }
 
 // Take takes one event. Its name has no meaning. Some servers that speak this format end it with [DONE].
 func (a *assembly) Take(_ string, data []byte) error {
@@ -289,7 +284,6 @@ func (a *assembly) call(r wire.Reader, f *functionCall, signature string) error 
 	return nil
 }
 
-// assembled returns the arguments that have come in pieces.
 func (c *call) assembled() json.RawMessage {
 	if len(c.tree.members) == 0 {
 		return json.RawMessage("{}")
@@ -297,8 +291,7 @@ func (c *call) assembled() json.RawMessage {
 	return c.tree.appendTo(nil)
 }
 
-// continued returns the open call that a functionCall continues, or nil: the one with its id, or the last,
-// unless that is another function's.
+// continued returns the open call that a functionCall continues: the one with its id, or the last of its function.
 func (a *assembly) continued(f *functionCall) *call {
 	if f.ID != "" {
 		if c := a.byID[f.ID]; c != nil && c.open {
@@ -328,8 +321,8 @@ func (a *assembly) begin(r wire.Reader, f *functionCall) (*call, error) {
 	if f.Name == "" {
 		return nil, r.Fail("name", "is missing, and no call is open; a functionCall names its function")
 	}
-	if len(a.calls) == limits.Calls {
-		return nil, r.Fail("", "the response has more than %d calls", limits.Calls)
+	if len(a.calls) == wire.MaxCalls {
+		return nil, r.Fail("", "the response has more than %d calls", wire.MaxCalls)
 	}
 	id := cmp.Or(f.ID, madeID+strconv.Itoa(len(a.calls)))
 	c := &call{
@@ -339,15 +332,11 @@ func (a *assembly) begin(r wire.Reader, f *functionCall) (*call, error) {
 	a.calls = append(a.calls, c)
 	if c.inPieces {
 		a.open = append(a.open, c)
-		if a.byID == nil {
-			a.byID = map[string]*call{}
-		}
 		a.byID[id] = c
 	}
 	return c, nil
 }
 
-// piece takes one of the partialArgs.
 func (a *assembly) piece(r wire.Reader, c *call, element json.RawMessage) error {
 	c.bytes += len(element)
 	if err := r.Bounded("", c.bytes); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -160,7 +160,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	require.ErrorContains(t, noerr.Error2(dialecttest.Until(New(), func(int) string { return reply("", `{"text":"`+long+`"}`) })), "has more than 8388608 bytes")
 	_, calls, err := dialecttest.Until(New(), func(n int) string { return goesOn(fmt.Sprintf(`"id":"c%d","name":"f"`, n)) })
 	require.ErrorContains(t, err, "more than 4096 calls")
-	assert.Equal(t, limits.Calls, calls)
+	assert.Equal(t, wire.MaxCalls, calls)
 }
 
 // TestWrittenArgumentsAreBounded: escapes make them longer than their pieces.

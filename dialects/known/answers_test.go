@@ -10,7 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
@@ -108,7 +108,7 @@ func TestAnswersWithoutAnIDAreNamed(t *testing.T) {
 // TestWrongAnswersAreRefused: each is refused as a whole, with an error that names the place.
 func TestWrongAnswersAreRefused(t *testing.T) {
 	list := func(element string) string {
-		return "[" + strings.Repeat(element+",", limits.Calls) + element + "]"
+		return "[" + strings.Repeat(element+",", wire.MaxCalls) + element + "]"
 	}
 	for _, c := range []struct{ dialect, document, want string }{
 		{dialects.OpenAI, ``, "openai answers: is not JSON"}, {dialects.OpenAI, `5`, "is a JSON number; want an object"}, {dialects.OpenAI, `{}`, "role: is missing"},
@@ -120,7 +120,7 @@ func TestWrongAnswersAreRefused(t *testing.T) {
 		{dialects.OpenAI, `[{"role":"tool","tool_call_id":"c","content":[{"type":"audio"}]}]`, `[0].content[0]: is of type "audio"`},
 		{dialects.OpenAI, `[{"role":"tool","tool_call_id":"c","content":[{"type":"image_url"}]}]`, `[0].content[0]: is of type "image_url"; want`},
 		{dialects.OpenAI, `[{"role":"tool","tool_call_id":"c","content":[{"type":"file","file":{"file_id":"x"}}]}]`, `[0].content[0].file.file_data: is missing`},
-		{dialects.OpenAI, `[{"role":"tool","tool_call_id":"c","content":[` + strings.Repeat(`{"type":"text"},`, limits.Parts) + `{"type":"text"}]}]`, "[0].content: has more than 4096 elements"},
+		{dialects.OpenAI, `[{"role":"tool","tool_call_id":"c","content":[` + strings.Repeat(`{"type":"text"},`, wire.MaxParts) + `{"type":"text"}]}]`, "[0].content: has more than 4096 elements"},
 		{dialects.OpenAI, list(`{"role":"tool","tool_call_id":"c","content":""}`), "[4096]: is one answer too many"},
 
 		{dialects.Anthropic, `{}`, "is neither a block nor a message"}, {dialects.Anthropic, `{"messages":[{"role":"tool"}]}`, `messages[0].role: is "tool"; want "user"`},
@@ -133,8 +133,8 @@ func TestWrongAnswersAreRefused(t *testing.T) {
 		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"base64","data":"AQ=="}}]}`, `content[0].source: has no data or no media_type`},
 		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"base64","data":"*"}}]}`, `content[0].source.data: has data that is not base64`},
 		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"url"}}]}`, `content[0].source.url: is missing`},
-		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","content":[` + strings.Repeat(`{"type":"text"},`, limits.Parts) + `{"type":"text"}]}`, "content: has more than 4096 elements"},
-		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"search_result","source":"u","content":[` + strings.Repeat(`{"text":"a"},`, limits.Parts) + `{}]}]}`, "content[0].content: has more than 4096 elements"},
+		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","content":[` + strings.Repeat(`{"type":"text"},`, wire.MaxParts) + `{"type":"text"}]}`, "content: has more than 4096 elements"},
+		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"search_result","source":"u","content":[` + strings.Repeat(`{"text":"a"},`, wire.MaxParts) + `{}]}]}`, "content[0].content: has more than 4096 elements"},
 		{dialects.Anthropic, list(`{"type":"tool_result","tool_use_id":"c"}`), "[4096]: is one answer too many"},
 
 		{dialects.Gemini, `5`, "is a JSON number; want an object"}, {dialects.Gemini, `{"contents":5}`, "contents: is not a JSON array"},
@@ -142,7 +142,7 @@ func TestWrongAnswersAreRefused(t *testing.T) {
 		{dialects.Gemini, `[{"functionResponse":{"name":"f","willContinue":true}}]`, "[0].functionResponse.willContinue: says that there is more to come"},
 		{dialects.Gemini, `[{"functionResponse":{"name":"f","response":"a"}}]`, "[0].functionResponse.response: is a JSON string; want an object"},
 		{dialects.Gemini, `[{"functionResponse":{"name":"f","parts":[{}]}}]`, "[0].functionResponse.parts[0]: has neither inlineData nor fileData"},
-		{dialects.Gemini, `[{"functionResponse":{"name":"f","parts":[` + strings.Repeat(`{"fileData":{"fileUri":"a"}},`, limits.Parts) + `{}]}}]`, "parts: has more than 4096 elements"},
+		{dialects.Gemini, `[{"functionResponse":{"name":"f","parts":[` + strings.Repeat(`{"fileData":{"fileUri":"a"}},`, wire.MaxParts) + `{}]}}]`, "parts: has more than 4096 elements"},
 		{dialects.Gemini, list(`{"functionResponse":{"name":"f"}}`), "[4096].functionResponse: is one answer too many"},
 
 		{dialects.MCP, `{}`, "jsonrpc: is not"}, {dialects.MCP, `[{"jsonrpc":"2.0","result":{}}]`, "[0].id: is missing"}, {dialects.MCP, `[{"jsonrpc":"2.0","id":1}]`, "[0].result: is missing"},

@@ -2,6 +2,7 @@ package known
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -12,11 +13,9 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 )
 
-// detectWhole returns the name of the dialect of a whole response. It looks at the outermost members only, so the
-// dialect may still refuse the document. It returns false if no dialect or more than one fits, and for
-// documents longer than [dialects.MaxDocument]. The document may also be the report of an error: that of OpenAI's APIs
-// is the same for both, and found to be [dialects.OpenAI]'s.
-//
+// detectWhole returns the name of the dialect of a whole response, or of a report of an error. OpenAI's two APIs report
+// errors in the same form, which is found to be [dialects.OpenAI]'s.
+// //
 // An array, or several documents as in JSON lines, are judged by the first. Gemini streams an array unless it is asked
 // for server-sent events, and MCP has batches of requests and one message on each line; in other dialects it would be
 // several responses.
@@ -44,10 +43,7 @@ func detectWhole(document []byte) (name string, ok bool) {
 	return fits[0], true
 }
 
-// detectStream returns the name of the dialect of a transcript: a streamed response as received, that is
-// server-sent events, or the array that Gemini sends instead. It judges by the first event that fits any
-// dialect, so the dialect may still refuse the transcript. It returns false if no dialect or more than one
-// fits, and for transcripts longer than [dialects.MaxDocument].
+// detectStream returns the name of the dialect of a transcript, judging by the first event that fits any dialect.
 func detectStream(document []byte) (name string, ok bool) {
 	if len(document) > dialects.MaxDocument {
 		return "", false
@@ -133,15 +129,12 @@ func (s *shape) reports(name string) []string {
 	return nil
 }
 
-// events returns the dialects with events of this name and shape.
 func (s *shape) events(name string) []string {
 	var kind string
 	if s.Type != nil && json.Unmarshal(s.Type, &kind) != nil {
 		return nil
 	}
-	if kind == "" {
-		kind = name
-	}
+	kind = cmp.Or(kind, name)
 	fits := fitting(
 		isList(s.Choices),
 		strings.HasPrefix(kind, "response."),

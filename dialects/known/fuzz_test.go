@@ -13,7 +13,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
@@ -32,7 +32,7 @@ func sound(t *testing.T, d dialects.Dialect, response tool.ChatResponse, err err
 	for _, call := range response.ToolCalls {
 		require.NotEmpty(t, call.ID)
 		require.NotEmpty(t, call.Function.Name)
-		require.LessOrEqual(t, len(call.Function.Arguments), limits.Arguments)
+		require.LessOrEqual(t, len(call.Function.Arguments), wire.MaxArguments)
 	}
 	shown := dialecttest.Calls(t, d, response.ToolCalls...)
 	require.True(t, json.Valid([]byte(shown)))

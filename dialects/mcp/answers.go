@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -55,7 +54,11 @@ func (m *message) answer(r wire.Reader, outcome func(*wire.Outcome, bool) tool.R
 		return "", tool.Result{}, r.Fail("id", "is missing, or neither a string nor a number; it identifies the call")
 	}
 	if m.Error != nil {
-		return id, m.Error.result(), nil
+		kind := tool.Internal
+		if m.Error.Code == invalidParams {
+			kind = tool.UnknownTool
+		}
+		return id, tool.Result{Error: wire.Reason(kind, m.Error.Message), Kind: kind}, nil
 	}
 	if wire.Absent(m.Result) {
 		return "", tool.Result{}, r.Fail("result", "is missing, and so is error; want one of them")
@@ -65,15 +68,6 @@ func (m *message) answer(r wire.Reader, outcome func(*wire.Outcome, bool) tool.R
 		return "", tool.Result{}, err
 	}
 	return id, result, nil
-}
-
-// result returns a protocol error as the result of a call.
-func (f *failure) result() tool.Result {
-	kind := tool.Internal
-	if f.Code == invalidParams {
-		kind = tool.UnknownTool
-	}
-	return tool.Result{Error: wire.Reason(kind, f.Message), Kind: kind}
 }
 
 // read reads a CallToolResult.
@@ -97,7 +91,7 @@ func read(r wire.Reader, document json.RawMessage, outcome func(*wire.Outcome, b
 	if wired.IsError {
 		said.read = 2
 	}
-	if err := wire.Each(r, "content", wired.Content, limits.Parts, said.add); err != nil {
+	if err := wire.Each(r, "content", wired.Content, wire.MaxParts, said.add); err != nil {
 		return tool.Result{}, err
 	}
 	result := outcome(&said.Outcome, wired.IsError)
@@ -110,7 +104,6 @@ func read(r wire.Reader, document json.RawMessage, outcome func(*wire.Outcome, b
 	return result, nil
 }
 
-// contents are the blocks of a result.
 type contents struct {
 	wire.Outcome
 	data  []byte // the structured content without white space; nil if absent
@@ -123,7 +116,10 @@ func (c *contents) add(r wire.Reader, b *block) error {
 		if b.Text == nil {
 			return r.Fail("text", "is missing")
 		}
-		c.text(*b.Text)
+		// Servers repeat the structured content as text for clients that do not read it.
+		if c.texts++; c.texts <= c.read || c.data == nil || !bytes.Equal(wire.Compact([]byte(*b.Text)), c.data) {
+			c.Text(*b.Text)
+		}
 		return nil
 	}
 	part, ok := b.part()
@@ -132,15 +128,6 @@ func (c *contents) add(r wire.Reader, b *block) error {
 	}
 	c.Part(part)
 	return nil
-}
-
-// text adds a text, unless it repeats the structured content, as servers do for clients that do not read
-// that.
-func (c *contents) text(text string) {
-	if c.texts++; c.texts > c.read && c.data != nil && bytes.Equal(wire.Compact([]byte(text)), c.data) {
-		return
-	}
-	c.Text(text)
 }
 
 // part returns a block other than text as a part of a result.

@@ -30,16 +30,7 @@ type wireTool struct {
 	Annotations  *annotations    `json:"annotations,omitempty"`
 }
 
-// names is the rule for the names of tools.
-func names() lint.NameRule {
-	return lint.NameRule{
-		Most: 128, Extra: "_-.", Severity: dialects.Weakened,
-		Message: "the specification advises against the name, and some clients leave such tools out",
-	}
-}
-
-// rules are the specification's rules for schemas. It accepts all of JSON Schema 2020-12, and names it as the default
-// of schemas without $schema.
+// rules are the specification's. It accepts all of JSON Schema 2020-12, the default of schemas without $schema.
 func rules() lint.Rules {
 	return lint.Rules{
 		ObjectRoot: lint.Keyword{
@@ -59,7 +50,11 @@ func rules() lint.Rules {
 func (dialect) Definitions(
 	definitions []tool.Definition, _ dialects.DefinitionOptions,
 ) (json.RawMessage, []dialects.Finding, error) {
-	return lint.Offer(reader("definitions"), definitions, names(),
+	names := lint.NameRule{
+		Most: 128, Extra: "_-.", Severity: dialects.Weakened,
+		Message: "the specification advises against the name, and some clients leave such tools out",
+	}
+	return lint.Offer(reader("definitions"), definitions, names,
 		func(d *tool.Definition) (wireTool, []dialects.Finding, error) {
 			schema, found, err := lint.Check(d.Parameters, rules())
 			if err != nil {
@@ -139,8 +134,7 @@ type annotations struct {
 	Idempotent  bool   `json:"idempotentHint,omitempty"`
 }
 
-// annotated returns the annotations for hints; nil for none. A read-only tool need not be marked as not
-// destructive.
+// annotated returns the annotations for hints; nil for none. A read-only tool is taken not to be destructive.
 func annotated(hints tool.Hints) *annotations {
 	if hints == (tool.Hints{}) {
 		return nil
@@ -164,7 +158,6 @@ func (a *annotations) hints() tool.Hints {
 	return hints
 }
 
-// definition returns a server's tool as a definition.
 func (t *wireTool) definition() tool.Definition {
 	read := tool.Definition{
 		Name: t.Name, Description: t.Description, Parameters: t.InputSchema, Label: t.Title, Hints: t.Annotations.hints(),

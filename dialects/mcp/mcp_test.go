@@ -9,7 +9,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/dialects/mcp"
 	"github.com/caisson-run/caisson/internal/noerr"
@@ -181,7 +181,7 @@ func TestMessagesOnLines(t *testing.T) {
 // TestBrokenMessagesAreRefused checks the errors for documents that cannot be read.
 func TestBrokenMessagesAreRefused(t *testing.T) {
 	request := func(rest string) string { return `{"jsonrpc":"2.0","id":1,"method":"tools/call"` + rest + `}` }
-	many := `[` + strings.Repeat(request(`,"params":{"name":"a"}`)+",", limits.Calls) + request(`,"params":{"name":"a"}`) + `]`
+	many := `[` + strings.Repeat(request(`,"params":{"name":"a"}`)+",", wire.MaxCalls) + request(`,"params":{"name":"a"}`) + `]`
 	for _, c := range []struct{ document, fault string }{
 		{``, "is not JSON: it ends too early, at byte 0"}, {`{`, "is not JSON"}, {`5`, "is a JSON number; want an object"}, {`null`, "jsonrpc: is not"},
 		{`[[]]`, "[0]: is a JSON array; want an object"},
@@ -197,7 +197,7 @@ func TestBrokenMessagesAreRefused(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":[1],"method":"tools/call","params":{"name":"a"}}`, "id: is missing, or neither"},
 		{request(``), "params.name: is missing"}, {request(`,"params":[]`), "params: is a JSON array; want an object"},
 		{request(`,"params":{"name":1}`), "params.name: is a JSON number; want a string"},
-		{request(`,"params":{"name":"a","arguments":"` + strings.Repeat("x", limits.Arguments) + `"}`), "params.arguments: has arguments of more than 1048576 bytes"},
+		{request(`,"params":{"name":"a","arguments":"` + strings.Repeat("x", wire.MaxArguments) + `"}`), "params.arguments: has arguments of more than 1048576 bytes"},
 		{many, "[4096]: is one call too many; a batch may have 4096"},
 		{strings.Repeat(" ", dialects.MaxDocument) + request(``), "bytes, more than 8388608"},
 	} {
@@ -211,5 +211,5 @@ func TestBrokenMessagesAreRefused(t *testing.T) {
 	assert.ErrorContains(t, noerr.Error2(dialecttest.Until(mcp.New(), func(int) string { return strings.Repeat(" ", 1<<20) })), "has more than 8388608 bytes")
 	_, calls, err := dialecttest.Until(mcp.New(), func(int) string { return request(`,"params":{"name":"a"}`) })
 	assert.ErrorContains(t, err, "is one call too many; a batch may have 4096")
-	assert.Equal(t, limits.Calls, calls)
+	assert.Equal(t, wire.MaxCalls, calls)
 }

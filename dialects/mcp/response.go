@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/jsontext"
@@ -66,8 +65,8 @@ func (s *stream) Take(_ string, data []byte) error {
 		if err != nil {
 			return err
 		}
-		if len(s.calls) == limits.Calls {
-			return r.Fail("", "is one call too many; a batch may have %d", limits.Calls)
+		if len(s.calls) == wire.MaxCalls {
+			return r.Fail("", "is one call too many; a batch may have %d", wire.MaxCalls)
 		}
 		s.calls = append(s.calls, call)
 		s.Call(call)
@@ -114,7 +113,6 @@ type params struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// check rejects a message that is not JSON-RPC 2.0.
 func (m *message) check(r wire.Reader) error {
 	if m.JSONRPC != version {
 		return r.Fail("jsonrpc", "is not %q, which every JSON-RPC message has", version)
@@ -129,7 +127,6 @@ func (m *message) item(written json.RawMessage) tool.ProviderItem {
 		Data: written}
 }
 
-// call returns the call in a tools/call request.
 func (m *message) call(r wire.Reader) (tool.Call, error) {
 	id, ok := readID(m.ID)
 	if !ok {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -11,7 +12,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// request is a tools/call request.
 type request struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -36,7 +36,6 @@ func Request(call tool.Call) (json.RawMessage, error) {
 	return wire.Encode(written)
 }
 
-// requested returns the request for a call.
 func requested(call *tool.Call) (request, error) {
 	if call.Function.Name == "" {
 		return request{}, wire.Reader{}.Fail("function.name", "is empty; it says which tool is called")
@@ -44,7 +43,6 @@ func requested(call *tool.Call) (request, error) {
 	return request{version, writeID(call.ID), callMethod, params{call.Function.Name, wire.Input(call)}}, nil
 }
 
-// response is a JSON-RPC response.
 type response struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -134,19 +132,9 @@ func (r *callResult) text(text string) {
 	r.Content = append(r.Content, block{Type: "text", Text: &text})
 }
 
-// unknownType is for parts without a MIME type where the protocol requires one.
-const unknownType = "application/octet-stream"
-
 // written returns the block for a part of a result. The part's place gives it a URI if it has none.
 func written(part *tool.Content, place int) block {
-	mime := part.MIMEType
-	if mime == "" {
-		mime = unknownType
-	}
-	name := part.Name
-	if name == "" {
-		name = part.URL
-	}
+	mime := cmp.Or(part.MIMEType, "application/octet-stream") // which the protocol requires
 	switch {
 	case part.Type == "text":
 		return block{Type: "text", Text: &part.Text}
@@ -157,7 +145,8 @@ func written(part *tool.Content, place int) block {
 	case len(part.Data) > 0 || part.Text != "" && (part.URL == "" || part.Type == "file"):
 		return block{Type: "resource", Resource: embedded(part, place)}
 	case part.URL != "":
-		return block{Type: "resource_link", URI: part.URL, Name: name, About: part.Text, MIMEType: part.MIMEType}
+		return block{Type: "resource_link", URI: part.URL, Name: cmp.Or(part.Name, part.URL), About: part.Text,
+			MIMEType: part.MIMEType}
 	}
 	mention := wire.Mention(part)
 	return block{Type: "text", Text: &mention}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/dialects/mcp"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
@@ -102,14 +102,14 @@ func TestAnswers(t *testing.T) {
 	for document, fault := range map[string]string{
 		``: "is not JSON", `{}`: "jsonrpc: is not", `{"jsonrpc":"2.0","result":{}}`: "id: is missing", `{"jsonrpc":"2.0","id":1}`: "result: is missing, and so is error",
 		answered(`[]`): "result: is a JSON array",
-		answered(`{"resultType":"input_required"}`):                                                         `result.resultType: is "input_required"`,
-		answered(`{"content":{}}`):                                                                          "result.content: is not a JSON array",
-		answered(`{"content":[{"type":"text"}]}`):                                                           "result.content[0].text: is missing",
-		answered(`{"content":[{"type":"hologram"}]}`):                                                       `the type is "hologram"`,
-		answered(`{"content":[{"type":"resource"}]}`):                                                       `the type is "resource"`,
-		answered(`{"content":[{"type":"image","data":"*"}]}`):                                               "result.content[0]: ",
-		answered(`{"content":[` + strings.Repeat(`{"type":"audio"},`, limits.Parts) + `{"type":"audio"}]}`): "has more than 4096 elements",
-		strings.Repeat(" ", 8<<20) + "{}":                                                                   "bytes, more than 8388608",
+		answered(`{"resultType":"input_required"}`):                                                          `result.resultType: is "input_required"`,
+		answered(`{"content":{}}`):                                                                           "result.content: is not a JSON array",
+		answered(`{"content":[{"type":"text"}]}`):                                                            "result.content[0].text: is missing",
+		answered(`{"content":[{"type":"hologram"}]}`):                                                        `the type is "hologram"`,
+		answered(`{"content":[{"type":"resource"}]}`):                                                        `the type is "resource"`,
+		answered(`{"content":[{"type":"image","data":"*"}]}`):                                                "result.content[0]: ",
+		answered(`{"content":[` + strings.Repeat(`{"type":"audio"},`, wire.MaxParts) + `{"type":"audio"}]}`): "has more than 4096 elements",
+		strings.Repeat(" ", 8<<20) + "{}":                                                                    "bytes, more than 8388608",
 	} {
 		id, result, err := mcp.Answer([]byte(document))
 		require.ErrorContains(t, err, fault)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -202,7 +202,7 @@ func TestAnEmptyErrorIsNone(t *testing.T) {
 }
 
 func TestBrokenResponsesAreReported(t *testing.T) {
-	many := strings.Repeat(`{"id":"a","function":{"name":"f","arguments":"{}"}},`, limits.Calls) + `{}`
+	many := strings.Repeat(`{"id":"a","function":{"name":"f","arguments":"{}"}},`, wire.MaxCalls) + `{}`
 	for name, test := range map[string]struct{ document, want string }{
 		"empty":              {``, "openai response: is not JSON"},
 		"not JSON":           {`<html>`, "openai response: is not JSON"},
@@ -223,10 +223,10 @@ func TestBrokenResponsesAreReported(t *testing.T) {
 		"a content of a number":    {string(answer(`{"content":7}`, "stop")), "choices[0].message.content: is a JSON number"},
 		"a function call":          {string(answer(`{"function_call":{"name":"f","arguments":"{}"}}`, "function_call")), "function_call: is deprecated"},
 		"too many calls":           {string(answer(`{"tool_calls":[`+many+`]}`, "stop")), "tool_calls: has more than 4096 elements"},
-		"arguments too long": {string(answer(`{"tool_calls":[{"function":{"name":"f","arguments":"`+strings.Repeat("x", limits.Arguments+1)+`"}}]}`, "stop")),
+		"arguments too long": {string(answer(`{"tool_calls":[{"function":{"name":"f","arguments":"`+strings.Repeat("x", wire.MaxArguments+1)+`"}}]}`, "stop")),
 			"choices[0].message.tool_calls[0]: has arguments of more than 1048576 bytes"},
-		"too many choices": {`{"choices":[` + strings.Repeat("{\"index\":1},", 2*limits.Calls) + `{}]}`, "choices: has more than 8192 elements"},
-		"too many parts": {string(answer(`{"content":[`+strings.Repeat("{},", 2*limits.Calls)+`{}]}`, "stop")),
+		"too many choices": {`{"choices":[` + strings.Repeat("{\"index\":1},", 2*wire.MaxCalls) + `{}]}`, "choices: has more than 8192 elements"},
+		"too many parts": {string(answer(`{"content":[`+strings.Repeat("{},", 2*wire.MaxCalls)+`{}]}`, "stop")),
 			"choices[0].message.content: has more than 8192 elements"},
 		"a document too long": {strings.Repeat(" ", dialects.MaxDocument+1), "openai response: has 8388609 bytes, more than 8388608"},
 	} {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -46,12 +45,6 @@ type choice struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// hasCalls returns whether a choice, or a chunk of one, has calls.
-func (c *choice) hasCalls() bool {
-	said := cmp.Or(c.Message, c.Delta)
-	return said != nil && !wire.Empty(said.ToolCalls)
-}
-
 // message is an assistant's message, or a delta of one.
 type message struct {
 	Content      json.RawMessage `json:"content"`
@@ -78,7 +71,6 @@ type called struct {
 	Input     pieces.Text      `json:"input"` // of a custom tool
 }
 
-// kind returns the type of a call and the called function or tool.
 func (c *call) kind() (string, called) {
 	switch {
 	case c.Custom != nil:
@@ -90,7 +82,7 @@ func (c *call) kind() (string, called) {
 }
 
 // maxElements limits the choices of a response, and the parts of a message.
-const maxElements = 2 * limits.Calls
+const maxElements = 2 * wire.MaxCalls
 
 // Response reads a chat completion.
 func (dialect) Response(document []byte) (tool.ChatResponse, error) {
@@ -117,7 +109,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, err
 	}
 	var calls []tool.Call
-	err = m.calls(r, limits.Calls, func(r wire.Reader, c *call) error {
+	err = m.calls(r, wire.MaxCalls, func(r wire.Reader, c *call) error {
 		kind, what := c.kind()
 		if kind == "" {
 			return r.Fail("function", "is missing; want a call: {\"id\":…,\"type\":\"function\",\"function\":{…}}")
@@ -150,7 +142,7 @@ func (c *completion) first(r wire.Reader, unread map[int64]bool) (at wire.Reader
 	err = wire.Each(r, "choices", c.Choices, maxElements, func(r wire.Reader, c *choice) error {
 		position++
 		if found != nil || c.Index != 0 {
-			if c.hasCalls() {
+			if said := cmp.Or(c.Message, c.Delta); said != nil && !wire.Empty(said.ToolCalls) {
 				unread[cmp.Or(int64(c.Index), position)] = true
 			}
 			return nil
@@ -180,8 +172,14 @@ func (m *message) calls(r wire.Reader, limit int, visit func(r wire.Reader, c *c
 // finish returns the calls, with ids, the finish reason, and remarks about the calls and the choices that are unread.
 func finish(calls []tool.Call, reason string, unread map[int64]bool) ([]tool.Call, tool.FinishReason, []string) {
 	finished := tool.FinishReason(reason)
-	if finished.WasCut() {
-		pieces.MarkCut(calls)
+	for i := range calls {
+		switch call := &calls[i]; {
+		case !finished.WasCut():
+		case call.Type == tool.CustomCall:
+			call.Incomplete = i == len(calls)-1
+		default:
+			call.Incomplete = !json.Valid([]byte(call.Function.Arguments))
+		}
 	}
 	remarks := append(pieces.Unread("choice", unread), pieces.FillIDs(calls)...)
 	if finished == tool.FinishStop && len(calls) > 0 {
@@ -226,5 +224,5 @@ func reported(r wire.Reader, document json.RawMessage) error {
 	} else if text := ""; json.Unmarshal(document, &text) == nil && text != "" {
 		said = text
 	}
-	return r.Reported("", "the provider answered with an error: %s", tool.Shown(said, 512))
+	return r.Answered("", said)
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -89,14 +88,13 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 		})
 }
 
-// outcome reads a text, or an array of parts. Only texts are documented; servers whose models accept more
-// use the parts of a user's message.
+// outcome reads a text, or an array of parts, which is not documented: servers use the parts of a user's message.
 func (m *answered) outcome(r wire.Reader) (outcome wire.Outcome, err error) {
 	switch {
 	case wire.Absent(m.Content):
 		err = r.Fail("", "is missing; want a text")
 	case m.Content[0] == '[':
-		err = wire.Each(r, "", m.Content, limits.Parts,
+		err = wire.Each(r, "", m.Content, wire.MaxParts,
 			func(r wire.Reader, p *answeredPart) error { return p.add(r, &outcome) })
 	default:
 		var text pieces.Text

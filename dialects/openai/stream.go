@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -15,7 +14,10 @@ import (
 // Stream reads chunks. Nothing in them says that a call is complete, so calls are passed on when the
 // stream ends, with [DONE] or else with End. What follows [DONE] is ignored.
 func (dialect) Stream() dialects.Stream {
-	return wire.NewStream(&stream{Output: wire.Output{Reader: reader("stream")}, unread: map[int64]bool{}})
+	return wire.NewStream(&stream{
+		Output: wire.Output{Reader: reader("stream")}, unread: map[int64]bool{},
+		calls: calls{byIndex: map[wire.Integer]*open{}, byID: map[string]*open{}},
+	})
 }
 
 type stream struct {
@@ -80,7 +82,6 @@ func (s *stream) delta(r wire.Reader, m *message) error {
 	})
 }
 
-// reasoning returns the model's reasoning, if it is text.
 func reasoning(m *message) pieces.Text {
 	for _, raw := range []json.RawMessage{m.ReasoningContent, m.Reasoning} {
 		var text pieces.Text
@@ -91,7 +92,6 @@ func reasoning(m *message) pieces.Text {
 	return pieces.Text{}
 }
 
-// end completes the texts and the calls.
 func (s *stream) end() error {
 	calls, err := s.calls.whole(s.Reader, tool.FinishReason(s.reason).WasCut())
 	if err != nil {
@@ -206,11 +206,8 @@ func (c *calls) at(index wire.Integer, id, name string) *open {
 }
 
 func (c *calls) begin(r wire.Reader, index *wire.Integer) (*open, error) {
-	if len(c.all) >= limits.Calls {
-		return nil, r.Fail("", "begins one call too many; a response may have %d", limits.Calls)
-	}
-	if c.byIndex == nil {
-		c.byIndex, c.byID = map[wire.Integer]*open{}, map[string]*open{}
+	if len(c.all) >= wire.MaxCalls {
+		return nil, r.Fail("", "begins one call too many; a response may have %d", wire.MaxCalls)
 	}
 	o := &open{number: len(c.all)}
 	if index == nil && o.number > 0 {
@@ -224,8 +221,7 @@ func (c *calls) begin(r wire.Reader, index *wire.Integer) (*open, error) {
 	return o, nil
 }
 
-// whole returns the calls, in the model's order. Nothing may be added afterwards. In a truncated stream,
-// calls without a name are left out.
+// whole returns the calls in the model's order. In a truncated stream, it leaves out calls without a name.
 func (c *calls) whole(r wire.Reader, cut bool) ([]tool.Call, error) {
 	ordered := slices.Clone(c.all)
 	slices.SortStableFunc(ordered, func(a, b *open) int { return cmp.Compare(a.index, b.index) })

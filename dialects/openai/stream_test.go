@@ -12,7 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -196,7 +196,7 @@ func TestAStreamThatBrokeOff(t *testing.T) {
 }
 
 func TestBrokenStreamsAreReported(t *testing.T) {
-	long := strings.Repeat("x", limits.Arguments/2+1)
+	long := strings.Repeat("x", wire.MaxArguments/2+1)
 	for name, test := range map[string]struct{ events, want string }{
 		"not JSON":             {"data: oops\n\n", "openai stream: is not JSON"},
 		"an error":             {"data: {\"error\":{\"message\":\"overloaded\"}}\n\n", "openai stream: error: the provider answered with an error: overloaded"},
@@ -227,7 +227,7 @@ func TestTooManyCallsInAStream(t *testing.T) {
 		return fmt.Sprintf(`{"choices":[{"delta":{"tool_calls":[{"index":%d,"function":{"name":"f"}}]}}]}`, -n)
 	})
 	require.ErrorContains(t, err, "begins one call too many; a response may have 4096")
-	assert.Equal(t, limits.Calls, calls)
+	assert.Equal(t, wire.MaxCalls, calls)
 }
 
 // TestAnyOrderOfPiecesIsSafe: whatever the order of well-formed pieces, none is lost or repeated, and the

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
@@ -56,7 +55,9 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 			}
 			switch kind.Type {
 			case functionCall, customCall, localShellCall, approvalRequest:
-				called(*element, a)
+				var about aboutItem
+				_ = decode.Unmarshal(*element, &about) // an item without an id answers nothing
+				a.Called(cmp.Or(about.CallID, about.ID))
 				return nil
 			case functionOutput, customOutput, localShellOutput, approvalResponse:
 			case "":
@@ -77,13 +78,6 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 			}
 			return i.output(r, a)
 		})
-}
-
-// called takes a call, or a request for approval.
-func called(element json.RawMessage, a *wire.Answers) {
-	var about aboutItem
-	_ = decode.Unmarshal(element, &about) // an item without an id answers nothing
-	a.Called(cmp.Or(about.CallID, about.ID))
 }
 
 func (i *answered) approval(r wire.Reader, a *wire.Answers) error {
@@ -121,8 +115,7 @@ func (i *answered) output(r wire.Reader, a *wire.Answers) error {
 	return a.Add(r, tool.Answer{CallID: id, Result: result})
 }
 
-// result reads an output: a text, or an array of parts. If the first part is the JSON of a result, the parts
-// after it are content.
+// result reads a text or an array of parts. If the first part is the JSON of a result, the others are content.
 func (i *answered) result(r wire.Reader, failed bool) (tool.Result, error) {
 	var outcome wire.Outcome
 	if i.Output[0] != '[' {
@@ -132,7 +125,7 @@ func (i *answered) result(r wire.Reader, failed bool) (tool.Result, error) {
 		return outcome.Result(failed), err
 	}
 	var all []tool.Content
-	err := wire.Each(r, "output", i.Output, limits.Parts, func(r wire.Reader, p *answeredPart) error {
+	err := wire.Each(r, "output", i.Output, wire.MaxParts, func(r wire.Reader, p *answeredPart) error {
 		read, err := p.read(r)
 		all = append(all, read)
 		return err
@@ -158,7 +151,6 @@ type answeredPart struct {
 	FileID string `json:"file_id"`
 }
 
-// read returns a part as the part of a result.
 func (p *answeredPart) read(r wire.Reader) (tool.Content, error) {
 	switch {
 	case p.Type == "input_text" || p.Type == "output_text":

@@ -10,7 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -66,8 +66,8 @@ func TestWrongAnswersAreReported(t *testing.T) {
 		"broken base64":     {`[{"type":"function_call_output","call_id":"a","output":[{"type":"input_image","image_url":"data:image/png;base64,%%"}]}]`, "[0].output[0].image_url: is not a data URL"},
 		"no request":        {`[{"type":"mcp_approval_response","approve":true}]`, "[0].approval_request_id: is missing"},
 		"no decision":       {`[{"type":"mcp_approval_response","approval_request_id":"mcpr_1"}]`, "[0].approve: is missing; want true or false"},
-		"too many":          {"[" + strings.Repeat(output+",", limits.Calls) + output + "]", "[4096]: is one answer too many"},
-		"too many parts":    {`[{"type":"function_call_output","call_id":"a","output":[` + strings.Repeat(`{"type":"input_text"},`, limits.Parts) + `{"type":"input_text"}]}]`, "[0].output: has more than 4096 elements"},
+		"too many":          {"[" + strings.Repeat(output+",", wire.MaxCalls) + output + "]", "[4096]: is one answer too many"},
+		"too many parts":    {`[{"type":"function_call_output","call_id":"a","output":[` + strings.Repeat(`{"type":"input_text"},`, wire.MaxParts) + `{"type":"input_text"}]}]`, "[0].output: has more than 4096 elements"},
 		"too long":          {strings.Repeat(" ", dialects.MaxDocument+1), "responses answers: has 8388609 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -55,7 +54,8 @@ func (o *openCall) become(r wire.Reader, i *item) error {
 	if o.Name == "" && !o.cut && !o.going {
 		return r.Fail("name", "is missing; a call names its tool")
 	}
-	if i.silent() && (o.ended || o.Begun()) {
+	isSilent := wire.Absent(i.Arguments) && wire.Absent(i.Input) && wire.Absent(i.Action)
+	if isSilent && (o.ended || o.Begun()) {
 		o.ended = true
 		return nil // the pieces are the arguments
 	}
@@ -215,8 +215,8 @@ func (s *slots) learn(r wire.Reader, known *slot, k key) error {
 		return nil
 	}
 	if known.call == nil {
-		if s.calls >= limits.Calls {
-			return r.Fail("", "has one call too many; a response may have %d", limits.Calls)
+		if s.calls >= wire.MaxCalls {
+			return r.Fail("", "has one call too many; a response may have %d", wire.MaxCalls)
 		}
 		known.call = &openCall{number: s.calls}
 		s.calls++
@@ -227,7 +227,6 @@ func (s *slots) learn(r wire.Reader, known *slot, k key) error {
 	return nil
 }
 
-// inOrder returns the calls in the order of the output.
 func (s *slots) inOrder() []*openCall {
 	ordered := slices.Clone(s.all)
 	slices.SortStableFunc(ordered, func(a, b *slot) int { return cmp.Compare(a.index, b.index) })

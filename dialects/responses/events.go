@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -38,7 +39,6 @@ type Events struct {
 	failed   error            // why an event could not be written
 }
 
-// phase is the progress of a response.
 type phase int
 
 const (
@@ -49,9 +49,7 @@ const (
 
 // NewEvents returns Events for one response.
 func NewEvents(options EventsOptions) *Events {
-	if options.ServerLabel == "" {
-		options.ServerLabel = "caisson"
-	}
+	options.ServerLabel = cmp.Or(options.ServerLabel, "caisson")
 	return &Events{options: options, calls: map[string]*batchCall{}, idents: map[string]int{}}
 }
 
@@ -112,7 +110,13 @@ func (e *Events) take(event *tool.Event) error {
 	case tool.CallWaiting:
 		return e.waiting(c, event)
 	case tool.CallStarted:
-		return e.started(c, event)
+		if c.running != nil {
+			return e.wrong(event, "is about a call that is already running")
+		}
+		if !c.planned.Client {
+			e.run(c)
+		}
+		return nil
 	case tool.CallOutput:
 		return e.output(c, event)
 	case tool.CallFinished:
@@ -121,7 +125,6 @@ func (e *Events) take(event *tool.Event) error {
 	return e.wrong(event, "has an unknown type")
 }
 
-// wrong returns the error for an event out of order.
 func (e *Events) wrong(event *tool.Event, what string) error {
 	return reader("events").Fail(event.CallID, "the event %q %s", tool.Shown(string(event.Type), 64), what)
 }
@@ -145,7 +148,6 @@ func (e *Events) begin(event *tool.Event) error {
 	return nil
 }
 
-// created returns the initial response.
 func (e *Events) created(event *tool.Event) streamed {
 	id := e.options.ResponseID
 	if id == "" {
@@ -168,7 +170,6 @@ func seconds(t time.Time) int64 {
 	return t.Unix()
 }
 
-// optional returns a text, or null if it is empty.
 func optional(text string) *string {
 	if text == "" {
 		return nil
@@ -226,7 +227,6 @@ func (e *Events) done(at place, item any) {
 	e.response.Output[at.OutputIndex] = item
 }
 
-// batchCall is a call of the batch with the state of its items.
 type batchCall struct {
 	planned   tool.Planned
 	announced bool    // the client has been asked for an answer
@@ -235,8 +235,7 @@ type batchCall struct {
 	ended     bool
 }
 
-// ident returns the id by which the client answers a call: the provider's, or our own if the provider's
-// is ambiguous.
+// ident returns the id by which the client answers a call: ours if the provider's is ambiguous.
 func (e *Events) ident(c *batchCall) string {
 	if id := c.planned.ID; id != "" && e.idents[id] == 1 {
 		return id
@@ -260,8 +259,7 @@ func (e *Events) waiting(c *batchCall, event *tool.Event) error {
 	return nil
 }
 
-// asks writes a request for approval. The client's answer holds only the request's id, so the id must
-// encode the call and the fingerprint of its action.
+// asks writes a request for approval. Its id encodes the call and the fingerprint, since an answer holds only the id.
 func (e *Events) asks(c *batchCall, event *tool.Event) error {
 	id := requestID(c.planned.CallID, event.Action.Fingerprint)
 	if call, fingerprint := requested(id); call != c.planned.CallID || fingerprint != event.Action.Fingerprint {
@@ -316,17 +314,6 @@ func (e *Events) announce(c *batchCall, action *tool.Action) {
 func (e *Events) arguments(kind string, at place, arguments *string) {
 	e.step(kind+"_arguments.delta", at, itemStep{Delta: arguments})
 	e.step(kind+"_arguments.done", at, itemStep{Arguments: arguments})
-}
-
-// started adds the item of a call that is run here.
-func (e *Events) started(c *batchCall, event *tool.Event) error {
-	if c.running != nil {
-		return e.wrong(event, "is about a call that is already running")
-	}
-	if !c.planned.Client {
-		e.run(c)
-	}
-	return nil
 }
 
 // output writes an emission of a call, if the API has a form for it.

@@ -45,7 +45,6 @@ func (h *hosted) end(e *Events, result *tool.Result) string {
 	return "completed"
 }
 
-// webSearch is the item of a call that searches the web.
 type webSearch struct {
 	hosted
 	item webSearchItem
@@ -100,7 +99,6 @@ func (w *webSearch) end(e *Events, result *tool.Result) {
 	e.done(w.at, w.item)
 }
 
-// fileSearch is the item of a call that searches files.
 type fileSearch struct {
 	hosted
 	item fileSearchItem
@@ -162,8 +160,7 @@ func pages(data json.RawMessage) []string {
 	return all
 }
 
-// found returns the files that data lists in the API's form, as an array or under "results", or nil if it
-// has another form.
+// found returns the files that data lists in the API's form, as an array or under "results", if all have that form.
 func found(data json.RawMessage) []foundFile {
 	var list []foundFile
 	if json.Unmarshal(data, &list) != nil {
@@ -190,7 +187,6 @@ func found(data json.RawMessage) []foundFile {
 	return list
 }
 
-// image is the item of a call that generates an image, with partial images on the way.
 type image struct {
 	hosted
 	item    imageItem
@@ -250,7 +246,6 @@ func base64Of(emission *tool.Emission) (string, bool) {
 	return encoded, err == nil && encoded != ""
 }
 
-// imageFormat returns the API's name of a MIME type, or "".
 func imageFormat(mimeType string) string {
 	switch mimeType {
 	case "image/png", "image/jpeg", "image/webp":
@@ -356,8 +351,7 @@ func (e *Events) conclude(c *batchCall, record *tool.Record) {
 	e.done(m.at, m.item)
 }
 
-// remaining writes the rest of an output. If the output does not continue the emitted text, for example because
-// emissions were lost, it becomes a separate part.
+// remaining writes the rest of an output, or all of it as another part if it does not continue the emitted text.
 func (e *Events) remaining(c *batchCall, record *tool.Record) {
 	output := record.Result.Output
 	if c.message == nil {
@@ -378,21 +372,18 @@ func (e *Events) remaining(c *batchCall, record *tool.Record) {
 	e.speak(c, output)
 }
 
-// wasSaid returns whether the emitted text contains the whole output: it may have more trailing space, or the
-// part that was cut from the output.
+// wasSaid returns whether the emitted text has the whole output, and maybe trailing space or what was cut from it.
 func wasSaid(record *tool.Record, said string) bool {
 	isAll := func(cut tool.Cut) bool { return cut.Part == "output" && cut.Bytes <= int64(len(said)) }
 	return strings.HasPrefix(said, strings.TrimRight(record.Result.Output, " \t\r\n")) ||
 		slices.ContainsFunc(record.Cuts, isAll)
 }
 
-// open starts a part.
 func (m *message) open(e *Events) {
 	m.text.Reset()
 	e.step("content_part.added", m.at, itemStep{ContentIndex: &m.part, Part: new(outputText(""))})
 }
 
-// close ends the open part.
 func (m *message) close(e *Events) {
 	text := m.text.String()
 	e.step("output_text.done", m.at, itemStep{ContentIndex: &m.part, Text: &text, Logprobs: []any{}})

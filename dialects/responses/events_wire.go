@@ -7,7 +7,6 @@ import (
 
 // The structures of the events that are written, with the members that the API documents as required.
 
-// head starts every event.
 type head struct {
 	Type     string `json:"type"`
 	Sequence int    `json:"sequence_number"`
@@ -21,7 +20,6 @@ type place struct {
 	OutputIndex int    `json:"output_index"`
 }
 
-// responseEvent is an event about the whole response.
 type responseEvent struct {
 	head
 	Response *streamed `json:"response"`
@@ -196,14 +194,12 @@ const (
 	prefixMessage  = "msg_"
 )
 
-// requestID returns the id of a request for approval. It encodes the call and the fingerprint, since the
-// answer holds only this id. Call ids are UUIDs, without underscores.
+// requestID returns the id of a request for approval, from which [requested] reads both. Call ids have no underscores.
 func requestID(callID, fingerprint string) string {
 	return prefixRequest + callID + "_" + fingerprint
 }
 
-// requested returns the call and the fingerprint in the id of a request for approval. An id that
-// requestID did not make is taken for the call's id.
+// requested is the reverse of requestID. Any other id is taken for the call's id.
 func requested(id string) (callID, fingerprint string) {
 	inside, ours := strings.CutPrefix(id, prefixRequest)
 	callID, fingerprint, both := strings.Cut(inside, "_")

@@ -13,10 +13,15 @@ import (
 // provided collects the items of the provider's own tools. The zero value is empty.
 type provided struct {
 	once  bool // whether items may come again, as at the end of a stream
-	found []tool.ProviderItem
-	at    []int64         // their indexes in the output
+	found []placedItem
 	known map[string]bool // the types of the items found, with their ids or else indexes
 	ended map[string]bool // the call ids of the calls with an output
+}
+
+// placedItem is an item with its index in the output.
+type placedItem struct {
+	tool.ProviderItem
+	index int64
 }
 
 // aboutItem has the members, of items of all types, that tell whether an item waits for the client.
@@ -50,14 +55,12 @@ func (p *provided) add(i *item, index int64) bool {
 	if i.Type == "shell_call_output" || i.Type == "apply_patch_call_output" {
 		p.ended[about.CallID] = true
 	}
-	p.found = append(p.found, tool.ProviderItem{Type: i.Type, ID: cmp.Or(about.CallID, about.ID),
-		Waiting: isWaiting(i.Type, &about), Data: wire.Compact(i.written)})
-	p.at = append(p.at, index)
+	p.found = append(p.found, placedItem{tool.ProviderItem{Type: i.Type, ID: cmp.Or(about.CallID, about.ID),
+		Waiting: isWaiting(i.Type, &about), Data: wire.Compact(i.written)}, index})
 	return true
 }
 
-// isWaiting returns whether the provider waits for the client to answer an item: it has the client run the tool,
-// or decide about it.
+// isWaiting returns whether the provider waits for the client to run the tool, or to decide about it.
 func isWaiting(kind string, about *aboutItem) bool {
 	switch kind {
 	case "computer_call", "apply_patch_call", approvalRequest:
@@ -70,19 +73,13 @@ func isWaiting(kind string, about *aboutItem) bool {
 	return false
 }
 
-// items returns the items in the order of the output; nil for none. A call whose output is there does not
-// wait.
+// items returns the items in the order of the output. A call whose output is there does not wait.
 func (p *provided) items() []tool.ProviderItem {
-	order := make([]int, len(p.found))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.at[a], p.at[b]) })
 	var all []tool.ProviderItem
-	for _, i := range order {
-		item := p.found[i]
+	for _, item := range slices.SortedStableFunc(slices.Values(p.found),
+		func(a, b placedItem) int { return cmp.Compare(a.index, b.index) }) {
 		item.Waiting = item.Waiting && !p.ended[item.ID]
-		all = append(all, item)
+		all = append(all, item.ProviderItem)
 	}
 	return all
 }

@@ -1,16 +1,15 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// response is a response object, complete or not.
 type response struct {
 	ID         string          `json:"id"`
 	Model      string          `json:"model"`
@@ -29,7 +28,6 @@ type usage struct {
 	Total  wire.Count `json:"total_tokens"`
 }
 
-// usage returns the counts of tokens; the zero value if there are none.
 func (w *response) usage() tool.ChatUsage {
 	var u usage
 	wire.Counts(w.Usage, &u)
@@ -41,13 +39,12 @@ type failure struct {
 	Message string          `json:"message"`
 }
 
-// as returns the provider's error.
 func (f *failure) as(r wire.Reader) error {
 	said := f.Message
 	if code := strings.Trim(string(f.Code), `"`); code != "" && code != "null" {
 		said = code + ": " + said
 	}
-	return r.Reported("", "the provider answered with an error: %s", tool.Shown(said, 512))
+	return r.Answered("", said)
 }
 
 // The types of items that are read.
@@ -96,12 +93,6 @@ func (i *item) calls() string {
 	return tool.FunctionCall
 }
 
-// silent returns whether a call's item has no arguments at all.
-func (i *item) silent() bool {
-	return wire.Absent(i.Arguments) && wire.Absent(i.Input) && wire.Absent(i.Action)
-}
-
-// arguments returns the arguments of a call.
 func (i *item) arguments(r wire.Reader) (pieces.Text, error) {
 	switch i.Type {
 	case localShellCall:
@@ -120,12 +111,7 @@ func (i *item) arguments(r wire.Reader) (pieces.Text, error) {
 }
 
 // id returns the id by which a result is matched with the call.
-func (i *item) id() string {
-	if i.CallID != "" {
-		return i.CallID
-	}
-	return i.ID
-}
+func (i *item) id() string { return cmp.Or(i.CallID, i.ID) }
 
 // readItem reads an item. If it is neither a message nor a call, only its type is known.
 func readItem(r wire.Reader, document json.RawMessage) (i item, err error) {
@@ -175,8 +161,8 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 			text.WriteString(said)
 			return err
 		}
-		if len(calls) >= limits.Calls {
-			return r.Fail("", "is one call too many; a response may have %d", limits.Calls)
+		if len(calls) >= wire.MaxCalls {
+			return r.Fail("", "is one call too many; a response may have %d", wire.MaxCalls)
 		}
 		o := &openCall{}
 		calls = append(calls, o)
@@ -196,7 +182,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 }
 
 // maxElements limits the items of a response, and the parts of a message.
-const maxElements = 2 * limits.Calls
+const maxElements = 2 * wire.MaxCalls
 
 // each calls visit with the items of the output, and their indexes.
 func (w *response) each(r wire.Reader, visit func(r wire.Reader, index int64, i *item) error) error {
@@ -211,7 +197,6 @@ func (w *response) each(r wire.Reader, visit func(r wire.Reader, index int64, i 
 	})
 }
 
-// failed returns the error of a failed response, or nil.
 func (w *response) failed(r wire.Reader) error {
 	if w.Error != nil {
 		return w.Error.as(r.In("error"))
@@ -242,7 +227,6 @@ func (w *response) reason(r wire.Reader) (tool.FinishReason, error) {
 	return tool.FinishReason(w.Incomplete.Reason), nil // content_filter has the same name
 }
 
-// text returns the text of a message.
 func (i *item) text(r wire.Reader) (string, error) {
 	var text strings.Builder
 	err := wire.Each(r, "content", i.Content, maxElements, func(_ wire.Reader, part *struct {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -183,9 +183,9 @@ func TestBrokenResponsesAreReported(t *testing.T) {
 		"a name of a number": {string(answer("completed", `{"type":"function_call","name":7}`)), "output[0].name: is a JSON number"},
 		"input of a number":  {string(answer("completed", `{"type":"custom_tool_call","name":"g","input":7}`)), "output[0].input: is a JSON number"},
 		"text of a number":   {string(answer("completed", `{"type":"message","content":[{"text":7}]}`)), "output[0].content[0].text: is a JSON number"},
-		"too many calls":     {string(answer("completed", strings.Repeat(one+",", limits.Calls)+one)), "output[4096]: is one call too many"},
-		"arguments too long": {string(answer("completed", `{"type":"function_call","name":"f","arguments":"`+strings.Repeat("x", limits.Arguments+1)+`"}`)), "output[0]: has arguments of more than 1048576 bytes"},
-		"too many items":     {string(answer("completed", strings.Repeat("{},", 2*limits.Calls)+"{}")), "output: has more than 8192 elements"},
+		"too many calls":     {string(answer("completed", strings.Repeat(one+",", wire.MaxCalls)+one)), "output[4096]: is one call too many"},
+		"arguments too long": {string(answer("completed", `{"type":"function_call","name":"f","arguments":"`+strings.Repeat("x", wire.MaxArguments+1)+`"}`)), "output[0]: has arguments of more than 1048576 bytes"},
+		"too many items":     {string(answer("completed", strings.Repeat("{},", 2*wire.MaxCalls)+"{}")), "output: has more than 8192 elements"},
 		"too long":           {strings.Repeat(" ", dialects.MaxDocument+1), "responses response: has 8388609 bytes, more than 8388608"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
@@ -52,16 +53,17 @@ func show(call *tool.Call) (any, error) {
 	if err := wire.Matched("id", call.ID); err != nil {
 		return nil, err
 	}
+	item := sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name, origin: originOf(call)}
 	switch call.Type {
-	case tool.CustomCall:
-		return sent{Type: customCall, CallID: call.ID, Name: call.Function.Name, Input: &call.Function.Arguments,
-			origin: originOf(call)}, nil
 	case tool.LocalShellCall:
 		return sentShell{localShellCall, prefixShell + call.ID, call.ID, shellAction(call.Function.Arguments), "completed"},
 			nil
+	case tool.CustomCall:
+		item.Type, item.Input = customCall, &call.Function.Arguments
+	default:
+		item.Arguments = &call.Function.Arguments
 	}
-	return sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name, Arguments: &call.Function.Arguments,
-		origin: originOf(call)}, nil
+	return item, nil
 }
 
 // output is an item with the result of a call.
@@ -110,11 +112,12 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 		}
 		from := originOf(&record.Call)
 		content, err := outcome(record.Result)
+		item := output{Type: functionOutput, CallID: record.ID, Output: content, Namespace: from.Namespace,
+			Caller: from.Caller}
 		if record.Type == tool.CustomCall {
-			return output{Type: customOutput, CallID: record.ID, Output: content, Caller: from.Caller}, err
+			item.Type, item.Namespace = customOutput, nil
 		}
-		return output{Type: functionOutput, CallID: record.ID, Output: content, Namespace: from.Namespace,
-			Caller: from.Caller}, err
+		return item, err
 	})
 }
 
@@ -143,7 +146,8 @@ func shownAs(content *tool.Content) (part, bool) {
 	isImage := strings.HasPrefix(content.MIMEType, "image/") ||
 		// The provider detects what a link leads to.
 		content.MIMEType == "" && content.Type == "image" && len(content.Data) == 0
-	if !isShown(content.MIMEType) && !(isImage && content.MIMEType == "") {
+	canView := []string{"image/png", "image/jpeg", "image/webp", "image/gif", "application/pdf"}
+	if !slices.Contains(canView, content.MIMEType) && !(isImage && content.MIMEType == "") {
 		return part{}, false
 	}
 	data, link := "", ""
@@ -160,16 +164,9 @@ func shownAs(content *tool.Content) (part, bool) {
 	}
 	file := part{Type: "input_file", FileData: data, FileURL: link}
 	if data != "" { // a linked file has the name in its URL
-		if file.FileName = content.Name; file.FileName == "" {
-			file.FileName = "file.pdf"
-		}
+		file.FileName = cmp.Or(content.Name, "file.pdf")
 	}
 	return file, true
-}
-
-// isShown returns whether the model can view this type.
-func isShown(mimeType string) bool {
-	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "image/gif", "application/pdf"}, mimeType)
 }
 
 // execute is the only type of action of a local shell.

@@ -157,7 +157,13 @@ func (s *stream) take(r wire.Reader, index *wire.Integer, i *item, done bool) er
 		return err
 	}
 	if !i.isCall() {
-		return s.message(r, place, i, done)
+		if !done || place.said {
+			return nil
+		}
+		place.said = true // it did not come in pieces
+		said, err := i.text(r)
+		s.Say(tool.ResponseAnswer, said)
+		return err
 	}
 	o := place.call
 	if o.passed {
@@ -198,21 +204,9 @@ func (s *stream) provided(index *wire.Integer, i *item, done bool) error {
 	if !s.others.add(i, at) {
 		return nil
 	}
-	return s.Item(s.others.found[len(s.others.found)-1])
+	return s.Item(s.others.found[len(s.others.found)-1].ProviderItem)
 }
 
-// message passes a message's text on, unless it came in pieces.
-func (s *stream) message(r wire.Reader, place *slot, i *item, done bool) error {
-	if !done || place.said {
-		return nil
-	}
-	place.said = true
-	said, err := i.text(r)
-	s.Say(tool.ResponseAnswer, said)
-	return err
-}
-
-// begin takes the first properties of a response.
 func (s *stream) begin(e *streamEvent) error {
 	if e.Response != nil {
 		s.name(e.Response)
@@ -220,7 +214,6 @@ func (s *stream) begin(e *streamEvent) error {
 	return nil
 }
 
-// finish takes the response at the end of a stream.
 func (s *stream) finish(e *streamEvent) error {
 	if e.Response == nil {
 		return s.Fail("response", "is missing")

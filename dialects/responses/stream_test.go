@@ -12,7 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -209,7 +209,7 @@ func TestCallsThatBeganInACutStreamSaySo(t *testing.T) {
 }
 
 func TestBrokenStreamsAreReported(t *testing.T) {
-	long := strings.Repeat("x", limits.Arguments/2+1)
+	long := strings.Repeat("x", wire.MaxArguments/2+1)
 	for name, test := range map[string]struct {
 		events []string
 		want   string
@@ -240,7 +240,7 @@ func TestBrokenStreamsAreReported(t *testing.T) {
 func TestStreamsAreBounded(t *testing.T) {
 	_, calls, err := dialecttest.Until(New(), func(n int) string { return added(n, "", fmt.Sprint(n)) })
 	require.ErrorContains(t, err, "one call too many; a response may have 4096")
-	assert.Equal(t, limits.Calls, calls)
+	assert.Equal(t, wire.MaxCalls, calls)
 	_, items, err := dialecttest.Until(New(), func(n int) string {
 		return fmt.Sprintf(`{"type":"response.output_text.delta","output_index":%d}`, n)
 	})

@@ -44,7 +44,6 @@ const notGranted = "no grant lets it be called"
 // request returns the rule with which a manifest requests to call a tool, or nil if the name is not a valid tool name.
 func request(name string) json.RawMessage { return manifests.Permissions{Tools: []string{name}}.Rule() }
 
-// allowGrant returns the grant that lets a tool be called.
 func (p *Permission) allowGrant(name string) tool.Allow {
 	return tool.Allow{Grant: manifests.Grants{Calls: []manifests.NameGrant{{Name: name}}}.Rule(p.tool)}
 }

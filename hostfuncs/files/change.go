@@ -15,8 +15,7 @@ import (
 // Mkdir creates a directory. It fails with [errno.Exist] if the name exists, even where nothing may
 // change: programs create directories to make sure that they exist, and that needs no receipt.
 func (d *Dir) Mkdir(name string) (err error) {
-	o := d.view.begin(opMkdir)
-	defer func() { o.end(err) }()
+	defer d.view.begin(opMkdir)(&err)
 	p, err := d.find("mkdir", name, true)
 	if err != nil {
 		return err
@@ -27,16 +26,17 @@ func (d *Dir) Mkdir(name string) (err error) {
 	if err := p.mayChange(); err != nil {
 		return err
 	}
-	return p.create(0, func() error { return p.root.Mkdir(p.path, 0o777) })
+	return p.change(func() error {
+		return p.grow(0, 1, func() error { return p.root.Mkdir(p.path, 0o777) })
+	})
 }
 
-// exists reports whether the place exists.
 func (p place) exists() bool {
 	if p.virtual() {
 		return true
 	}
 	switch {
-	case p.mount.tree != nil:
+	case p.mount.Tree != nil:
 		return p.node != nil
 	case p.root == nil:
 		return isDots(p.path)
@@ -103,13 +103,10 @@ func (d *Dir) Symlink(target, name string) error {
 		if hasManyElements(target) {
 			return p.err(errno.NameTooLong)
 		}
-		return p.create(manifests.Bytes(len(target)), func() error { return p.root.Symlink(target, p.path) })
+		return p.change(func() error {
+			return p.grow(manifests.Bytes(len(target)), 1, func() error { return p.root.Symlink(target, p.path) })
+		})
 	})
-}
-
-// create runs an operation that adds one name with some bytes to the mount's tree.
-func (p place) create(bytes manifests.Bytes, operation func() error) error {
-	return p.change(func() error { return p.grow(bytes, 1, operation) })
 }
 
 // grow runs an operation by which the directory grows. The caller must hold the tracker's turn.
@@ -127,8 +124,7 @@ func (p place) grow(bytes manifests.Bytes, files int, operation func() error) er
 // Link gives a file another name in the same mount. If follow is set, it follows a symbolic link.
 // It fails with [errno.CrossDevice] for another mount.
 func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (err error) {
-	o := d.view.begin(opLink)
-	defer func() { o.end(err) }()
+	defer d.view.begin(opLink)(&err)
 	from, to, err := d.locatePair("link", oldName, target, newName)
 	if err != nil {
 		return err
@@ -160,8 +156,7 @@ func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (er
 	})
 }
 
-// followLink replaces a place that is a symbolic link with the link's target. os.Root resolves
-// every step, so none leads outside.
+// followLink replaces a place that is a link by the link's target. os.Root resolves each step, so none leads outside.
 func (p *place) followLink() error {
 	for range maxLinks {
 		if err := p.view.ctx.Err(); err != nil {
@@ -193,8 +188,7 @@ func (p *place) followLink() error {
 // Rename moves a name to another place in the same mount. It replaces a file or an empty directory
 // there. It fails with [errno.CrossDevice] for another mount.
 func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
-	o := d.view.begin(opRename)
-	defer func() { o.end(err) }()
+	defer d.view.begin(opRename)(&err)
 	from, to, err := d.locatePair("rename", oldName, target, newName)
 	if err != nil {
 		return err
@@ -218,10 +212,10 @@ func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
 			return root.Rename(oldPath, newPath)
 		case err != nil:
 			return err
-		case os.SameFile(info, over) && info.IsDir():
-			return renameSame(root, oldPath, newPath)
+		case os.SameFile(info, over) && info.IsDir() && path.Base(oldPath) == path.Base(newPath):
+			return nil // os.Root fails to rename a directory to itself, but not to another spelling of its name
 		case os.SameFile(info, over):
-			// Two names of one file: POSIX requires a rename to do nothing.
+			// For two names of one file, POSIX requires a rename to do nothing.
 			return root.Rename(oldPath, newPath)
 		case over.IsDir():
 			return to.replaceDirectory(root, oldPath, newPath, info, over)
@@ -234,14 +228,6 @@ func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
 		to.removed(over)
 		return nil
 	})
-}
-
-// renameSame renames a directory to itself, for which os.Root fails, or to another spelling of its name.
-func renameSame(root *os.Root, oldPath, newPath string) error {
-	if path.Base(oldPath) == path.Base(newPath) {
-		return nil
-	}
-	return root.Rename(oldPath, newPath)
 }
 
 // replaceDirectory renames a directory over an empty one. os.Root fails for that, like os.Rename,
@@ -261,7 +247,6 @@ func (p place) replaceDirectory(root *os.Root, oldPath, newPath string, info, ov
 	return nil
 }
 
-// locatePair locates both paths of an operation.
 func (d *Dir) locatePair(op, oldName string, target *Dir, newName string) (from, to place, err error) {
 	if target.view != d.view {
 		d.view.name(d.guest, d.mount)
@@ -288,8 +273,8 @@ func (d *Dir) locatePair(op, oldName string, target *Dir, newName string) (from,
 	return from, to, nil
 }
 
-// common returns a root from which both places can be reached, and their paths in it. For two different directory
-// handles it is the mount's root, provided that each path leads to the same directory from there as from its handle.
+// common returns a root for both places, and their paths in it. For two directory handles it is the mount's root, if
+// each path leads to the same directory from there as from its handle.
 func common(from, to place) (root *os.Root, oldPath, newPath string, err error) {
 	if from.root == to.root {
 		return from.root, from.path, to.path, nil
@@ -323,8 +308,7 @@ func parent(name string) string {
 // sibling replaces the last element of a path without trailing slashes.
 func sibling(name, target string) string { return name[:strings.LastIndexByte(name, '/')+1] + target }
 
-// trim removes the path's trailing slashes and sets slashed if there were any. With trailing
-// slashes, an operation would follow a symbolic link with that name.
+// trim removes trailing slashes, with which an operation would follow a symbolic link, and sets slashed.
 func (p *place) trim() {
 	trimmed := strings.TrimRight(p.path, "/")
 	p.slashed = trimmed != p.path

@@ -38,22 +38,21 @@ func (v *View) readOnly(m *mount, op, guest string) error {
 	rule := "the directory " + shown(m.guest) + " is read-only"
 	w := wanted{
 		guest: m.guest, access: manifests.AccessReadWrite,
-		asked: m.requested == manifests.AccessReadWrite, granted: m.granted == manifests.AccessReadWrite,
+		asked: m.Requested == manifests.AccessReadWrite, granted: m.Granted == manifests.AccessReadWrite,
 	}
 	switch {
-	case m.tree != nil:
+	case m.Tree != nil:
 		return v.deny(errno.ReadOnly, op, guest, rule+": it is part of the tool", wanted{})
-	case m.cut != "":
-		return v.deny(errno.ReadOnly, op, guest, rule+": "+m.cut, wanted{})
-	case m.requested == manifests.AccessRead:
+	case m.Cut != "":
+		return v.deny(errno.ReadOnly, op, guest, rule+": "+m.Cut, wanted{})
+	case m.Requested == manifests.AccessRead:
 		rule += ": the manifest asks only to read it"
-	case m.granted == manifests.AccessRead:
+	case m.Granted == manifests.AccessRead:
 		rule += ": the grant allows only to read it"
 	}
 	return v.deny(errno.ReadOnly, op, guest, rule, w)
 }
 
-// shown returns a guest's path in a form that is safe to display.
 func shown(guest string) string { return tool.Shown(guest, maxShown) }
 
 // wanted is the mount that would allow a denied operation. The zero value means that none would.
@@ -84,7 +83,7 @@ func (w wanted) allow(name string) tool.Allow {
 // is never "/", which would give the tool all that it will ever ask for.
 func (v *View) wantedFor(op, guest string, changes bool) wanted {
 	guest = path.Clean(guest)
-	if v.covered(guest) {
+	if v.isVirtual(guest) || v.mountOver(guest) != nil {
 		return wanted{}
 	}
 	switch dir := path.Dir(guest); {
@@ -101,15 +100,7 @@ func (v *View) wantedFor(op, guest string, changes bool) wanted {
 	return wanted{guest: guest, access: access}
 }
 
-// onDirectory reports whether an operation can succeed on a directory, and so on a mount. It
-// includes mkdir, since programs accept that the directory exists.
+// onDirectory reports whether an operation can succeed on a mount. Programs accept that mkdir finds a directory.
 func onDirectory(op string, changes bool) bool {
-	switch op {
-	case "open", "stat":
-		return !changes
-	case "mkdir":
-		return true
-	default:
-		return false
-	}
+	return op == "mkdir" || !changes && (op == "open" || op == "stat")
 }

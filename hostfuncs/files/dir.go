@@ -97,20 +97,13 @@ func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) error 
 	})
 }
 
-// canStore reports whether the calls of the system can pass a time on: they count nanoseconds in 64 bits, with a sign,
-// and a later time would wrap to an early one.
+// canStore reports whether the system's 64-bit nanoseconds can hold a time: a later one would wrap to an early one.
 func canStore(t *time.Time) bool { return t == nil || time.Unix(0, t.UnixNano()).Equal(*t) }
 
 // setLinkTimes sets the times of a place that is a symbolic link. os.Root cannot, so it opens the
 // link's directory, in which the name leads nowhere else.
 func (p place) setLinkTimes(info os.FileInfo, atime, mtime *time.Time) error {
-	accessed, modified := detailsOf(info).accessed, info.ModTime()
-	if atime != nil {
-		accessed = *atime
-	}
-	if mtime != nil {
-		modified = *mtime
-	}
+	accessed, modified := orKept(info, atime, mtime)
 	directory, err := p.root.OpenFile(parent(p.path), openFlags|os.O_RDONLY, 0)
 	if err != nil {
 		return err

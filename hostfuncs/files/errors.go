@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,44 +51,26 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, e.cause}
 }
 
+// sentinels are those for the numbers of the host's errors that every system has.
+var sentinels = map[syscall.Errno]error{
+	syscall.ENOTEMPTY: errno.NotEmpty, syscall.ENOTDIR: errno.NotDir, syscall.EISDIR: errno.IsDir,
+	syscall.EINVAL: errno.Invalid, syscall.ELOOP: errno.Loop, syscall.ENAMETOOLONG: errno.NameTooLong,
+	syscall.ENOSPC: errno.NoSpace, syscall.EDQUOT: errno.NoSpace, syscall.EMLINK: errno.NoSpace,
+	syscall.EMFILE: errno.TooManyOpen, syscall.ENFILE: errno.TooManyOpen,
+	syscall.EFBIG: errno.TooLarge, syscall.EOVERFLOW: errno.TooLarge,
+	syscall.EXDEV: errno.CrossDevice, syscall.EBADF: errno.BadHandle, syscall.EROFS: errno.ReadOnly,
+	syscall.EBUSY: errno.Busy, syscall.ETXTBSY: errno.Busy,
+}
+
 // sentinelOf returns the sentinel for an error of the host. The default is errno.IO.
 func sentinelOf(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return errno.NotExist
-	}
 	number, _ := errors.AsType[syscall.Errno](err)
-	switch number {
-	case syscall.ENOTEMPTY:
-		return errno.NotEmpty
-	case syscall.ENOTDIR:
-		return errno.NotDir
-	case syscall.EISDIR:
-		return errno.IsDir
-	case syscall.EINVAL:
-		return errno.Invalid
-	case syscall.ELOOP:
-		return errno.Loop
-	case syscall.ENOSPC, syscall.EDQUOT, syscall.EMLINK:
-		return errno.NoSpace
-	case syscall.EMFILE, syscall.ENFILE:
-		return errno.TooManyOpen
-	case syscall.ENAMETOOLONG:
-		return errno.NameTooLong
-	case syscall.EFBIG, syscall.EOVERFLOW:
-		return errno.TooLarge
-	case syscall.EXDEV:
-		return errno.CrossDevice
-	case syscall.EBADF:
-		return errno.BadHandle
-	case syscall.EBUSY, syscall.ETXTBSY:
-		return errno.Busy
-	case syscall.EROFS:
-		return errno.ReadOnly
-	}
-	if sentinel := systemSentinel(number); sentinel != nil {
-		return sentinel
-	}
+	numbered := cmp.Or(sentinels[number], systemSentinels[number])
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errno.NotExist
+	case numbered != nil:
+		return numbered
 	case errors.Is(err, errors.ErrUnsupported):
 		return errno.NotSupported
 	case errors.Is(err, fs.ErrExist):

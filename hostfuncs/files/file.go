@@ -16,7 +16,6 @@ import (
 // maxWrite is the number of bytes written at a time, while other calls on the directory wait.
 const maxWrite = 1 << 20
 
-// File is an open regular file.
 type File struct {
 	place    place
 	host     *os.File    // nil for a file of a tree
@@ -37,7 +36,6 @@ func (f *File) usable(op string) error {
 	return nil
 }
 
-// changeable fails if the file must not be changed.
 func (f *File) changeable(op string, needsWrite bool) error {
 	if err := f.usable(op); err != nil {
 		return err
@@ -123,15 +121,13 @@ func (f *File) write(p []byte, offset int64, atEnd bool, moved func(int64)) (wri
 	return written, nil
 }
 
-// writePart writes one part, and returns where it ended. It reads the size and writes the part
-// under one lock, so no other call changes the size in between.
+// writePart writes one part under one lock with reading the size, and returns where it ended.
 func (f *File) writePart(part []byte, offset int64, atEnd bool) (n int, end int64, err error) {
 	err = f.place.change(func() error {
-		info, err := f.host.Stat()
+		size, err := f.size()
 		if err != nil {
 			return err
 		}
-		size := info.Size()
 		if atEnd {
 			offset = size
 		}
@@ -192,7 +188,6 @@ func (f *File) size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Stat describes the file.
 func (f *File) Stat() (guestfiles.Info, error) {
 	if err := f.usable("stat"); err != nil {
 		return guestfiles.Info{}, err
@@ -209,16 +204,14 @@ func (f *File) Stat() (guestfiles.Info, error) {
 
 // SetSize truncates the file, or extends it with zeros. The zeros count as written.
 func (f *File) SetSize(size int64) (err error) {
-	o := f.change(opTruncate)
-	defer func() { o.end(err) }()
+	defer f.change(opTruncate)(&err)
 	return f.resize("set size", size, func(int64) bool { return true })
 }
 
 // Allocate extends the file with zeros to offset+length if it is shorter. The zeros count as
 // written. It reserves no other disk space.
 func (f *File) Allocate(offset, length int64) (err error) {
-	o := f.change(opTruncate)
-	defer func() { o.end(err) }()
+	defer f.change(opTruncate)(&err)
 	if err := f.changeable("allocate", true); err != nil {
 		return err
 	}
@@ -241,11 +234,10 @@ func (f *File) resize(op string, size int64, needed func(present int64) bool) er
 		return f.place.err(errno.Invalid)
 	}
 	return f.place.change(func() error {
-		info, err := f.host.Stat()
+		present, err := f.size()
 		if err != nil {
 			return err
 		}
-		present := info.Size()
 		switch {
 		case !needed(present) || size == present:
 			return nil
@@ -261,14 +253,15 @@ func (p place) cutTo(f *os.File, present, size int64) error {
 	if err := f.Truncate(size); err != nil {
 		return err
 	}
-	p.shrank(manifests.Bytes(present - size))
+	freed := manifests.Bytes(present - size)
+	p.mount.tracker.add(-freed, 0)
+	p.freed(freed, false, nil)
 	return nil
 }
 
 // SetTimes sets the file's times. A nil time is not changed. Other times are restricted as in [Dir.SetTimes].
 func (f *File) SetTimes(atime, mtime *time.Time) (err error) {
-	o := f.change(opTimes)
-	defer func() { o.end(err) }()
+	defer f.change(opTimes)(&err)
 	if err := f.changeable("set times", false); err != nil {
 		return err
 	}
@@ -281,7 +274,6 @@ func (f *File) SetTimes(atime, mtime *time.Time) (err error) {
 	return f.place.fail(setTimes(f.host, atime, mtime))
 }
 
-// Sync commits the file to disk.
 func (f *File) Sync() error {
 	if err := f.usable("sync"); err != nil {
 		return err
@@ -306,10 +298,6 @@ func (f *File) Close() error {
 		return nil
 	}
 	freed, gone := f.place.mount.tracker.closed(f.identity, f.host)
-	f.place.view.added = max(0, f.place.view.added-freed)
-	if gone {
-		// The system may reuse the inode number.
-		f.place.view.inodes.remove(f.identity)
-	}
+	f.place.freed(freed, gone, f.identity)
 	return f.place.fail(f.host.Close())
 }

@@ -10,6 +10,31 @@ import (
 
 func isLink(mode fs.FileMode) bool { return mode.Type() == fs.ModeSymlink }
 
+// control calls do with the descriptor of an open file.
+func control(f *os.File, do func(fd uintptr) error) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	if err := conn.Control(func(fd uintptr) { failed = do(fd) }); err != nil {
+		return err
+	}
+	return failed
+}
+
+// orKept returns times to set, those of the file in place of nil.
+func orKept(info os.FileInfo, atime, mtime *time.Time) (accessed, modified time.Time) {
+	accessed, modified = detailsOf(info).accessed, info.ModTime()
+	if atime != nil {
+		accessed = *atime
+	}
+	if mtime != nil {
+		modified = *mtime
+	}
+	return accessed, modified
+}
+
 // details holds the system-specific part of a file's description, which os.FileInfo does not have.
 type details struct {
 	accessed, changed time.Time
@@ -17,8 +42,7 @@ type details struct {
 	key               fileKey
 }
 
-// fileKey is a key for a file. An exact key identifies the file. Files with equal inexact keys must
-// be compared with os.SameFile.
+// fileKey is a key for a file. Files with equal inexact keys must be compared with os.SameFile.
 type fileKey struct {
 	a, b  uint64
 	exact bool

@@ -93,14 +93,12 @@ func (l *directoryLock) isSticky() bool {
 	return err != nil || stat.Mode&unix.S_ISVTX != 0
 }
 
-// release unlocks the directory.
 func (l *directoryLock) release() {
 	if l.file != nil && !l.unsupported {
 		_ = unix.Flock(l.descriptor, unix.LOCK_UN) // it fails only for a file that is not open
 	}
 }
 
-// close frees the lock for good.
 func (l *directoryLock) close() {
 	if l.file != nil {
 		_ = l.file.Close() // nothing was written

@@ -23,13 +23,12 @@ const (
 // Open opens a regular file or a directory, and returns one of the two. It opens nothing else. The file that was
 // checked is the one that is opened: if the path keeps changing in between, Open fails with [errno.Busy].
 func (d *Dir) Open(name string, o guestfiles.OpenOptions) (file *File, opened *Dir, err error) {
-	listed := d.view.begin(opOpen)
-	defer func() { listed.end(err) }()
+	defer d.view.begin(opOpen)(&err)
 	p, err := d.locate("open", name, o.Changes())
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.view.full() {
+	if len(p.view.handles) >= p.view.limits.OpenFiles {
 		return nil, nil, p.err(errno.TooManyOpen)
 	}
 	switch {
@@ -70,8 +69,7 @@ func (d *Dir) Open(name string, o guestfiles.OpenOptions) (file *File, opened *D
 func (p place) openOnce(o guestfiles.OpenOptions) (*File, *Dir, error) {
 	found, err := p.root.Lstat(p.path)
 	if errors.Is(err, fs.ErrNotExist) && o.Create {
-		f, err := p.createFile(o, os.O_EXCL)
-		return f, nil, err
+		return p.createFile(o, os.O_EXCL)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -88,8 +86,7 @@ func (p place) openOnce(o guestfiles.OpenOptions) (*File, *Dir, error) {
 		}
 		found, err = p.root.Stat(p.path)
 		if errors.Is(err, fs.ErrNotExist) && o.Create {
-			f, err := p.createFile(o, 0) // through a dangling link
-			return f, nil, err
+			return p.createFile(o, 0) // through a dangling link
 		}
 		if err != nil {
 			return nil, nil, err
@@ -103,14 +100,12 @@ func (p place) openOnce(o guestfiles.OpenOptions) (*File, *Dir, error) {
 		if o.Write || o.Truncate || o.Create {
 			return nil, nil, p.err(errno.IsDir)
 		}
-		dir, err := p.openDir(found)
-		return nil, dir, err
+		return p.openDir(found)
 	case 0:
 		if o.Directory {
 			return nil, nil, p.err(errno.NotDir)
 		}
-		f, err := p.openFile(o, found)
-		return f, nil, err
+		return p.openFile(o, found)
 	default:
 		if o.Directory {
 			return nil, nil, p.err(errno.NotDir)
@@ -132,53 +127,53 @@ func accessOf(o guestfiles.OpenOptions) int {
 	}
 }
 
-func (p place) createFile(o guestfiles.OpenOptions, exclusive int) (*File, error) {
+func (p place) createFile(o guestfiles.OpenOptions, exclusive int) (*File, *Dir, error) {
 	if err := p.room(0, 1); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f, err := p.root.OpenFile(p.path, openFlags|accessOf(o)|os.O_CREATE|exclusive, 0o666)
 	if exclusive != 0 && errors.Is(err, fs.ErrExist) {
-		return nil, errChanged
+		return nil, nil, errChanged
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p.grew(0, 1)
 	info, err := f.Stat()
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, nil, errors.Join(err, f.Close())
 	}
 	if !info.Mode().IsRegular() {
 		_ = f.Close()
-		return nil, errChanged
+		return nil, nil, errChanged
 	}
-	return p.keepFile(f, info, o), nil
+	return p.keepFile(f, info, o), nil, nil
 }
 
 // openFile opens a regular file. It truncates through the handle rather than on open, so that
 // nothing is truncated before the opened file has been checked.
-func (p place) openFile(o guestfiles.OpenOptions, found os.FileInfo) (*File, error) {
+func (p place) openFile(o guestfiles.OpenOptions, found os.FileInfo) (*File, *Dir, error) {
 	f, err := p.root.OpenFile(p.path, openFlags|accessOf(o), 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errChanged
+		return nil, nil, errChanged
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, nil, errors.Join(err, f.Close())
 	}
 	if !os.SameFile(found, info) || !info.Mode().IsRegular() {
 		_ = f.Close()
-		return nil, errChanged
+		return nil, nil, errChanged
 	}
 	if o.Truncate && info.Size() > 0 {
 		if err := p.cutTo(f, info.Size(), 0); err != nil {
-			return nil, errors.Join(err, f.Close())
+			return nil, nil, errors.Join(err, f.Close())
 		}
 	}
-	return p.keepFile(f, info, o), nil
+	return p.keepFile(f, info, o), nil, nil
 }
 
 func (p place) keepFile(f *os.File, info os.FileInfo, o guestfiles.OpenOptions) *File {
@@ -191,35 +186,35 @@ func (p place) keepFile(f *os.File, info os.FileInfo, o guestfiles.OpenOptions) 
 	return file
 }
 
-func (p place) openDir(found os.FileInfo) (*Dir, error) {
+func (p place) openDir(found os.FileInfo) (*File, *Dir, error) {
 	root, err := openDirectory(p.root, p.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errChanged
+		return nil, nil, errChanged
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if info, err := root.Stat("."); err != nil || !os.SameFile(found, info) {
 		_ = root.Close()
-		return nil, errors.Join(err, errChanged)
+		return nil, nil, errors.Join(err, errChanged)
 	}
-	dir := &Dir{view: p.view, mount: p.mount, root: root, guest: p.guest, rel: p.rel}
+	return nil, p.keepDir(Dir{root: root}), nil
+}
+
+// keepDir completes and registers an opened directory.
+func (p place) keepDir(dir Dir) *Dir {
+	dir.view, dir.mount, dir.guest, dir.rel = p.view, p.mount, p.guest, p.rel
 	if len(dir.guest) > guestfiles.MaxPath {
 		dir.guest = p.mount.guest + "/…"
 	}
-	p.view.keep(dir)
-	return dir, nil
+	p.view.keep(&dir)
+	return &dir
 }
 
 // openNode opens the file or directory at a place in a tree.
 func (p place) openNode(o guestfiles.OpenOptions) (*File, *Dir, error) {
 	if p.node.IsDir() {
-		dir := &Dir{view: p.view, mount: p.mount, node: p.node, guest: p.guest, rel: p.rel}
-		if len(dir.guest) > guestfiles.MaxPath {
-			dir.guest = p.mount.guest + "/…"
-		}
-		p.view.keep(dir)
-		return nil, dir, nil
+		return nil, p.keepDir(Dir{node: p.node}), nil
 	}
 	if o.Directory {
 		return nil, nil, p.err(errno.NotDir)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -22,46 +21,37 @@ const (
 	opSymlink  = "files.symlink"
 	opTimes    = "files.times"
 	opTruncate = "files.truncate"
-	opSync     = "files.sync"
 	opRead     = "files.read"  // only if denied: see [File.used]
 	opWrite    = "files.write" // likewise
 )
 
-// operation is an operation in progress.
-type operation struct {
-	view  *View
-	entry journal.Entry
-}
-
-// begin counts and lists an operation. The first path that is located sets its target.
-func (v *View) begin(kind string) operation {
+// begin counts and lists an operation. The first path that is located sets its target. end, which is for defer, lists
+// the outcome, unless the journal leaves the operation out.
+func (v *View) begin(kind string) (end func(*error)) {
 	v.within = nil
 	v.current, _ = v.Journal.Begin(tool.HostCall{Kind: kind, Began: time.Now()})
-	return operation{v, v.current}
+	entry := v.current
+	return func(err *error) {
+		if v.leavesOut(*err) {
+			v.Journal.Undo(entry)
+			return
+		}
+		v.Journal.Change(entry, func(call *tool.HostCall) {
+			call.Duration = time.Since(call.Began)
+			call.Allowed = denialOf(*err) == nil
+			call.Status = statusOf(*err)
+		})
+	}
 }
 
 // operate runs an operation on a path, which may change the tree if changes is set, and lists it with its outcome.
 func (d *Dir) operate(kind, op, name string, changes bool, do func(p place) error) (err error) {
-	o := d.view.begin(kind)
-	defer func() { o.end(err) }()
+	defer d.view.begin(kind)(&err)
 	p, err := d.locate(op, name, changes)
 	if err != nil {
 		return err
 	}
 	return do(p)
-}
-
-// end lists the outcome of the operation, unless the journal leaves the operation out.
-func (o operation) end(err error) {
-	if o.view.leavesOut(err) {
-		o.view.Journal.Undo(o.entry)
-		return
-	}
-	o.view.Journal.Change(o.entry, func(call *tool.HostCall) {
-		call.Duration = time.Since(call.Began)
-		call.Allowed = denialOf(err) == nil
-		call.Status = statusOf(err)
-	})
 }
 
 // name adds a path to the target of the current operation, which begins in the mount from, or in none.
@@ -78,14 +68,11 @@ func (v *View) name(guest string, from *mount) {
 	})
 }
 
-// used adds a read or write to the operation that opened the file. A denied read or write is listed
-// as a separate operation, since the open was allowed.
+// used adds a read or write to the open of the file. A denied one is listed separately, since the open was allowed.
 func (f *File) used(kind string, began time.Time, n int, err error) {
 	v := f.place.view
 	if denialOf(err) != nil {
-		o := v.begin(kind)
-		v.name(f.place.guest, f.place.mount)
-		o.end(err)
+		f.change(kind)(&err)
 		return
 	}
 	v.Journal.Change(f.listed, func(call *tool.HostCall) {
@@ -97,11 +84,10 @@ func (f *File) used(kind string, began time.Time, n int, err error) {
 	})
 }
 
-// change begins an operation on the open file.
-func (f *File) change(kind string) operation {
-	o := f.place.view.begin(kind)
+func (f *File) change(kind string) (end func(*error)) {
+	end = f.place.view.begin(kind)
 	f.place.view.name(f.place.guest, f.place.mount)
-	return o
+	return end
 }
 
 const (
@@ -124,7 +110,6 @@ func statusOf(err error) string {
 	return own.Err.Error()
 }
 
-// denialOf returns the receipt in an error of this package, or nil.
 func denialOf(err error) *tool.Denial {
 	if own, failed := errors.AsType[*Error](err); failed {
 		return own.Denial

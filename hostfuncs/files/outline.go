@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -22,10 +23,11 @@ type Outline struct {
 // NewOutline returns the outline of the views of these mounts and limits, for any context values. It does not look at
 // the host. It fails with [errno.Invalid] if a mount or a limit is invalid, or if mounts overlap.
 func NewOutline(mounts []Mount, limits Limits) (*Outline, error) {
-	limits, err := limits.resolve()
-	if err != nil {
-		return nil, err
+	if limits.OpenFiles < 0 || limits.AddedBytes < 0 {
+		return nil, fmt.Errorf("file limits: %w: they must not be negative", errno.Invalid)
 	}
+	limits.OpenFiles = cmp.Or(limits.OpenFiles, defaultOpenFiles)
+	limits.AddedBytes = cmp.Or(limits.AddedBytes, defaultAddedBytes)
 	mounts = slices.Clone(mounts)
 	for i := range mounts {
 		if err := mounts[i].resolve(); err != nil {

@@ -25,7 +25,7 @@ func (v *View) firstPhase() phase {
 }
 
 // isGranted reports whether the mount is one that a call was granted, and not a tree of the tool's own.
-func (m *mount) isGranted() bool { return m != nil && m.tree == nil }
+func (m *mount) isGranted() bool { return m != nil && m.Tree == nil }
 
 // advance ends the loading of the interpreter before an operation on this path. In a granted directory, it may find
 // code of anyone's.
@@ -46,7 +46,7 @@ func (v *View) leavesOut(err error) bool {
 	case loading:
 		return true
 	case importing:
-		return v.within != nil && v.within.tree != nil && denialOf(err) == nil
+		return v.within != nil && v.within.Tree != nil && denialOf(err) == nil
 	default:
 		return false
 	}

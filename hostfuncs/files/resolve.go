@@ -19,8 +19,7 @@ import (
 // a look at the deadline. Guests can take away what makes a tree too deep.
 const maxElements = maxDepth + 16
 
-// place is where a path leads, determined without accessing the host: below a mount, or a directory
-// above the mounts. Below a mount, only os.Root resolves the path.
+// place is where a path leads, determined without the host. Below a mount, only os.Root resolves the path.
 type place struct {
 	view  *View
 	op    string
@@ -136,8 +135,7 @@ func isDots(name string) bool {
 		func(element string) bool { return element != "" && element != "." })
 }
 
-// below returns a path in the directory relative to the mount, or "" if it is too long: a guest can
-// open "a/.." relative to itself again and again.
+// below returns a path relative to the mount, or "" if it is too long: a guest can open "a/.." again and again.
 func (d *Dir) below(name string) string {
 	if d.rel == "" || len(d.rel)+len(name) > guestfiles.MaxPath {
 		return ""
@@ -145,7 +143,6 @@ func (d *Dir) below(name string) string {
 	return d.rel + "/" + name
 }
 
-// mayChange returns an error if the tree must not change at the place.
 func (p place) mayChange() error {
 	switch {
 	case p.virtual():
@@ -159,7 +156,7 @@ func (p place) mayChange() error {
 // descend follows a path that starts above the mounts. There, ".." is resolved lexically, since there are no symbolic
 // links. The path from a mount on is left to the mount's root, unless it climbs out of the mount again.
 func (v *View) descend(d *Dir, op, name string, changes bool) (place, error) {
-	at := elements(d.guest)
+	at := strings.FieldsFunc(d.guest, func(r rune) bool { return r == '/' })
 	floor := len(at)
 	rest := strings.Split(name, "/")
 	for i := 0; i < len(rest); i++ {
@@ -203,8 +200,8 @@ func (v *View) inside(m *mount, op string, rest []string) place {
 		view: v, op: op, guest: path.Join(m.guest, name), mount: m,
 		root: m.root, path: name, rel: name,
 	}
-	if m.tree != nil {
-		p.node = m.tree.Root()
+	if m.Tree != nil {
+		p.node = m.Tree.Root()
 	}
 	return p
 }
@@ -224,14 +221,8 @@ func climb(elements []string) int {
 	})
 }
 
-// elements splits a clean absolute path.
-func elements(guest string) []string {
-	return strings.FieldsFunc(guest, func(r rune) bool { return r == '/' })
-}
-
 func (p place) virtual() bool { return p.mount == nil }
 
-// err returns an error with a sentinel of this package.
 func (p place) err(sentinel error) error {
 	return &Error{Op: p.op, Path: shown(p.guest), Err: sentinel}
 }
@@ -255,15 +246,14 @@ func (p place) enter() error {
 	return p.fail(err)
 }
 
-// change runs an operation that changes the mount's tree. Meanwhile no other call changes the tree,
-// and none of this store opens anything in it.
+// change runs an operation that changes the mount's tree, which nothing else of this store changes or opens meanwhile.
 func (p place) change(operation func() error) error {
 	if err := p.enter(); err != nil {
 		return err
 	}
 	t := p.mount.tracker
 	defer t.leave()
-	if err := t.measure(p.view.ctx, p.mount.root, p.mount.quota); err != nil {
+	if err := t.measure(p.view.ctx, p.mount.root, p.mount.Quota); err != nil {
 		return p.fail(err)
 	}
 	return p.fail(operation())
@@ -278,11 +268,16 @@ func (p place) room(bytes manifests.Bytes, files int) error {
 	if bytes > p.view.limits.AddedBytes-p.view.added {
 		return p.full(fmt.Sprintf("the call may add %s", p.view.limits.AddedBytes))
 	}
-	if err := p.mount.tracker.room(p.view.ctx, p.mount.root, p.mount.quota, bytes, files); err != nil {
-		if err == errno.NoSpace {
-			return p.full(p.mount.quotaText())
+	if err := p.mount.tracker.room(p.view.ctx, p.mount.root, p.mount.Quota, bytes, files); err != nil {
+		if err != errno.NoSpace {
+			return p.fail(err)
 		}
-		return p.fail(err)
+		m := p.mount
+		reached := fmt.Sprintf("the quota of %s and %d files", m.Quota.Bytes, m.Quota.Files)
+		if m.Grant != "" {
+			reached += ", " + m.Grant
+		}
+		return p.full(reached)
 	}
 	return nil
 }
@@ -293,33 +288,20 @@ func (p place) full(limit string) error {
 	return &Error{Op: p.op, Path: shown(p.guest), Err: errno.NoSpace, limit: limit}
 }
 
-// quotaText describes the quota and names the grant that sets it.
-func (m *mount) quotaText() string {
-	text := fmt.Sprintf("the quota of %s and %d files", m.quota.Bytes, m.quota.Files)
-	if m.grant != "" {
-		text += ", " + m.grant
-	}
-	return text
-}
-
-// grew accounts for added bytes and files.
 func (p place) grew(bytes manifests.Bytes, files int) {
 	p.mount.tracker.add(bytes, files)
 	p.view.added += bytes
 }
 
-// shrank accounts for freed bytes.
-func (p place) shrank(bytes manifests.Bytes) {
-	p.mount.tracker.subtract(bytes, 0)
-	p.view.added = max(0, p.view.added-bytes)
-}
-
-// removed accounts for a removed name.
 func (p place) removed(info os.FileInfo) {
 	freed, gone := p.mount.tracker.removed(info)
-	p.view.added = max(0, p.view.added-freed)
+	p.freed(freed, gone, info)
+}
+
+// freed accounts for what the call has freed of a file.
+func (p place) freed(bytes manifests.Bytes, gone bool, info os.FileInfo) {
+	p.view.added = max(0, p.view.added-bytes)
 	if gone {
-		// The system may reuse the inode number.
-		p.view.inodes.remove(info)
+		p.view.inodes.remove(info) // the system may reuse the number
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// detailsOf returns the details that os.FileInfo does not have.
 func detailsOf(info os.FileInfo) details {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

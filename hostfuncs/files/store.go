@@ -54,7 +54,6 @@ type Mount struct {
 	Cut string
 }
 
-// doubled returns twice a quota.
 func doubled(q manifests.Quota) manifests.Quota {
 	return manifests.Quota{
 		Bytes: q.Bytes + min(q.Bytes, math.MaxInt64-q.Bytes), Files: q.Files + min(q.Files, math.MaxInt-1-q.Files),
@@ -114,14 +113,6 @@ func (s *Store) Open(ctx context.Context, outline *Outline, values map[string]st
 	return v, nil
 }
 
-func (l Limits) resolve() (Limits, error) {
-	if l.OpenFiles < 0 || l.AddedBytes < 0 {
-		return l, fmt.Errorf("file limits: %w: they must not be negative", errno.Invalid)
-	}
-	l.OpenFiles, l.AddedBytes = cmp.Or(l.OpenFiles, defaultOpenFiles), cmp.Or(l.AddedBytes, defaultAddedBytes)
-	return l, nil
-}
-
 func (m *Mount) resolve() error {
 	invalid := func(problem string) error {
 		return m.err(fmt.Errorf("%w: %s", errno.Invalid, problem))
@@ -147,12 +138,8 @@ func (m *Mount) resolve() error {
 	return nil
 }
 
-func (m *Mount) err(err error) *Error { return mountError(m.Guest.String(), err) }
-
-func (m *mount) err(err error) *Error { return mountError(m.guest, err) }
-
-func mountError(guest string, err error) *Error {
-	return &Error{Op: "open mount", Path: shown(guest), Err: err}
+func (m *Mount) err(err error) *Error {
+	return &Error{Op: "open mount", Path: shown(m.Guest.String()), Err: err}
 }
 
 // overlap rejects nested mounts, since the mount of a path would depend on how the path is written.
@@ -167,7 +154,6 @@ func overlap(mounts []Mount) error {
 	return nil
 }
 
-// mount opens one mount and adds it to the view.
 func (v *View) mount(m Mount, values map[string]string) error {
 	opened := v.reserved(m)
 	if m.Tree != nil {
@@ -206,13 +192,10 @@ func (v *View) mount(m Mount, values map[string]string) error {
 	return nil
 }
 
-// reserved returns the mount without its directory, and reserves the inode numbers of its
-// directory or of the tree's files.
+// reserved returns the mount without its directory, and reserves its inode numbers.
 func (v *View) reserved(m Mount) *mount {
 	reserved := &mount{
-		guest: m.Guest.String(), tree: m.Tree, inode: v.lastInode + 1, writable: m.Access == manifests.AccessReadWrite,
-		quota:     m.Quota,
-		requested: m.Requested, granted: m.Granted, cut: m.Cut, grant: m.Grant,
+		Mount: m, guest: m.Guest.String(), inode: v.lastInode + 1, writable: m.Access == manifests.AccessReadWrite,
 	}
 	if m.Program != "" {
 		reserved.program = path.Join(reserved.guest, m.Program)
@@ -223,8 +206,8 @@ func (v *View) reserved(m Mount) *mount {
 
 // names returns how many inode numbers are reserved for the mount.
 func (m *mount) names() uint64 {
-	if m.tree != nil {
-		return m.tree.Names()
+	if m.Tree != nil {
+		return m.Tree.Names()
 	}
 	return 1
 }
@@ -302,14 +285,13 @@ func (m *Mount) contextDenial(values map[string]string, wrong *permission.ValueE
 	return failed
 }
 
-// acquire returns the tracker of a directory and increments its number of holders. Calls that have
-// mounted the same directory share a tracker.
+// acquire returns the tracker of a directory, which calls that have mounted the same directory share.
 func (s *Store) acquire(directory os.FileInfo) *tracker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, found := s.trackers.get(directory)
 	if !found {
-		t = newTracker(directory)
+		t = &tracker{directory: directory, turn: make(chan struct{}, 1)}
 		s.trackers.put(directory, t)
 	}
 	t.holders++

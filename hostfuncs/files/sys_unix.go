@@ -11,8 +11,8 @@ import (
 // and the open must neither block the call nor become the process's controlling terminal.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// systemSentinel returns the sentinel for an error that only this system has, or nil.
-func systemSentinel(syscall.Errno) error { return nil }
+// systemSentinels are the [sentinels] for errors that only this system has.
+var systemSentinels map[syscall.Errno]error
 
 // validTarget reports whether a link's target is relative. os.Root checks whether it escapes.
 func validTarget(target string) bool { return target != "" && target[0] != '/' }

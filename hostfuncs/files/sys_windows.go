@@ -11,40 +11,18 @@ import (
 // openFlags are used for every open. Windows needs none: os.Root rejects device names.
 const openFlags = 0
 
-// Windows error codes that package syscall does not name (winerror.h).
-const (
-	errorNotSameDevice    = syscall.Errno(17)
-	errorSharingViolation = syscall.Errno(32)
-	errorHandleDiskFull   = syscall.Errno(39)
-	errorDiskFull         = syscall.Errno(112)
-	errorInvalidName      = syscall.Errno(123)
-	errorDirNotEmpty      = syscall.Errno(145)
-	errorFilenameTooLong  = syscall.Errno(206)
-	errorDirectory        = syscall.Errno(267)
-)
-
-// systemSentinel returns the sentinel for an error that only this system has, or nil.
-func systemSentinel(number syscall.Errno) error {
-	switch number {
-	case errorDirNotEmpty:
-		return errno.NotEmpty
-	case errorDirectory:
-		return errno.NotDir
-	case errorInvalidName:
-		return errno.Invalid
-	case errorDiskFull, errorHandleDiskFull:
-		return errno.NoSpace
-	case errorFilenameTooLong:
-		return errno.NameTooLong
-	case errorNotSameDevice:
-		return errno.CrossDevice
-	case errorSharingViolation:
-		return errno.Busy
-	}
-	return nil
+// systemSentinels are the [sentinels] for errors that only this system has, by the names in winerror.h.
+var systemSentinels = map[syscall.Errno]error{
+	17:  errno.CrossDevice, // ERROR_NOT_SAME_DEVICE
+	32:  errno.Busy,        // ERROR_SHARING_VIOLATION
+	39:  errno.NoSpace,     // ERROR_HANDLE_DISK_FULL
+	112: errno.NoSpace,     // ERROR_DISK_FULL
+	123: errno.Invalid,     // ERROR_INVALID_NAME
+	145: errno.NotEmpty,    // ERROR_DIR_NOT_EMPTY
+	206: errno.NameTooLong, // ERROR_FILENAME_EXCED_RANGE
+	267: errno.NotDir,      // ERROR_DIRECTORY
 }
 
-// validTarget reports whether a link's target is relative. os.Root checks whether it escapes.
 func validTarget(target string) bool {
 	return target != "" && !os.IsPathSeparator(target[0]) && filepath.VolumeName(target) == ""
 }

@@ -12,21 +12,7 @@ func setTimes(f *os.File, atime, mtime *time.Time) error {
 	if err != nil {
 		return err
 	}
-	accessed, modified := detailsOf(info).accessed, info.ModTime()
-	if atime != nil {
-		accessed = *atime
-	}
-	if mtime != nil {
-		modified = *mtime
-	}
+	accessed, modified := orKept(info, atime, mtime)
 	times := []syscall.Timeval{syscall.NsecToTimeval(accessed.UnixNano()), syscall.NsecToTimeval(modified.UnixNano())}
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	if err := conn.Control(func(fd uintptr) { failed = syscall.Futimes(int(fd), times) }); err != nil {
-		return err
-	}
-	return failed
+	return control(f, func(fd uintptr) error { return syscall.Futimes(int(fd), times) })
 }

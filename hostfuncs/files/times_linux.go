@@ -20,16 +20,11 @@ func setTimes(f *os.File, atime, mtime *time.Time) error {
 			times[i] = syscall.NsecToTimespec(t.UnixNano())
 		}
 	}
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var errno syscall.Errno
-	err = conn.Control(func(fd uintptr) {
-		_, _, errno = syscall.Syscall6(syscall.SYS_UTIMENSAT, fd, 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
+	return control(f, func(fd uintptr) error {
+		_, _, failed := syscall.Syscall6(syscall.SYS_UTIMENSAT, fd, 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
+		if failed != 0 {
+			return failed
+		}
+		return nil
 	})
-	if err == nil && errno != 0 {
-		err = errno
-	}
-	return err
 }

@@ -16,18 +16,9 @@ func setTimes(f *os.File, atime, mtime *time.Time) error {
 		value := syscall.NsecToFiletime(t.UnixNano())
 		return &value
 	}
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = conn.Control(func(fd uintptr) {
-		failed = syscall.SetFileTime(syscall.Handle(fd), nil, filetime(atime), filetime(mtime))
+	return control(f, func(fd uintptr) error {
+		return syscall.SetFileTime(syscall.Handle(fd), nil, filetime(atime), filetime(mtime))
 	})
-	if err != nil {
-		return err
-	}
-	return failed
 }
 
 // setLinkTimes fails: package os opens no link by its directory's handle.

@@ -40,17 +40,11 @@ type tracker struct {
 	open                            fileMap[*openFile]
 }
 
-// openFile is a file that calls have open.
 type openFile struct {
 	handles []*os.File
 	orphan  bool // its last name was removed; its bytes count until it is closed
 }
 
-func newTracker(directory os.FileInfo) *tracker {
-	return &tracker{directory: directory, turn: make(chan struct{}, 1)}
-}
-
-// take waits for the turn.
 func (t *tracker) take(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -68,7 +62,6 @@ func (t *tracker) take(ctx context.Context) error {
 	}
 }
 
-// give releases the turn.
 func (t *tracker) give() { <-t.turn }
 
 // enter waits for the turn, and then until no other store changes the directory. The error is errNoLock, once, if other
@@ -150,21 +143,13 @@ func (t *tracker) room(
 func (t *tracker) add(bytes manifests.Bytes, files int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.bytes += bytes
-	t.files += files
+	t.count(bytes, files)
 }
 
-func (t *tracker) subtract(bytes manifests.Bytes, files int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.free(bytes, files)
-}
-
-// free is subtract for callers that hold mu.
-func (t *tracker) free(bytes manifests.Bytes, files int) {
-	t.bytes = max(0, t.bytes-bytes)
-	t.files = max(0, t.files-files)
-	t.shrunk = true
+// count accounts for added bytes and files, or for removed ones, which are negative. The caller must hold mu.
+func (t *tracker) count(bytes manifests.Bytes, files int) {
+	t.bytes, t.files = max(0, t.bytes+bytes), max(0, t.files+files)
+	t.shrunk = t.shrunk || bytes < 0 || files < 0
 }
 
 // renamed notes that a name was moved, since the directory may be less deep now.
@@ -186,7 +171,6 @@ func (t *tracker) orphaned() (bytes manifests.Bytes) {
 	return bytes
 }
 
-// opened adds a handle of a file.
 func (t *tracker) opened(info os.FileInfo, handle *os.File) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -214,7 +198,7 @@ func (t *tracker) closed(info os.FileInfo, handle *os.File) (freed manifests.Byt
 	}
 	if now, err := handle.Stat(); err == nil { // other calls may have changed its size
 		freed = manifests.Bytes(now.Size())
-		t.free(freed, 0)
+		t.count(-freed, 0)
 	}
 	return freed, true
 }
@@ -233,7 +217,7 @@ func (t *tracker) removed(info os.FileInfo) (freed manifests.Bytes, gone bool) {
 			freed = manifests.Bytes(info.Size())
 		}
 	}
-	t.free(freed, 1)
+	t.count(-freed, -1)
 	return freed, gone
 }
 

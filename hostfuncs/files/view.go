@@ -56,21 +56,17 @@ type View struct {
 	lastInode     uint64
 }
 
-// handle is an open file or directory.
 type handle interface{ Close() error }
 
 // mount is an opened [Mount].
 type mount struct {
-	guest              string
-	root               *os.Root         // nil while the directory is missing, and for a tree
-	tree               *guestfiles.Tree // nil for a host directory
-	inode              uint64           // of its directory, or of the tree's root; those of the tree's other files follow
-	outlined           bool             // the directory is that of a call, and there is none
-	writable           bool
-	quota              manifests.Quota
-	requested, granted manifests.Access
-	cut, grant         string
-	tracker            *tracker // nil while the directory is missing, and for a tree
+	Mount
+	guest    string
+	root     *os.Root // nil while the directory is missing, and for a tree
+	inode    uint64   // of its directory, or of the tree's root; those of the tree's other files follow
+	outlined bool     // the directory is that of a call, and there is none
+	writable bool
+	tracker  *tracker // nil while the directory is missing, and for a tree
 
 	// parent is the nearest existing directory, and path leads from it to the missing one.
 	parent *os.Root
@@ -96,8 +92,8 @@ func (v *View) preopen() {
 	}
 	for _, m := range v.mounts {
 		dir := &Dir{view: v, mount: m, root: m.root, guest: m.guest, rel: ".", preopened: true}
-		if m.tree != nil {
-			dir.node = m.tree.Root()
+		if m.Tree != nil {
+			dir.node = m.Tree.Root()
 		}
 		v.preopens = append(v.preopens, Preopen{m.guest, dir})
 	}
@@ -124,17 +120,14 @@ func (v *View) Close() error {
 	}
 	v.closed = true
 	for _, m := range v.mounts {
-		if m.tree != nil {
-			continue
-		}
-		if m.root == nil {
+		switch {
+		case m.Tree != nil:
+		case m.root == nil:
 			failed = errors.Join(failed, v.fail("close", m.guest, m.parent.Close()))
-			continue
+		default:
+			failed = errors.Join(failed, v.fail("close", m.guest, m.root.Close()))
+			v.store.release(m.tracker)
 		}
-		if err := m.root.Close(); err != nil {
-			failed = errors.Join(failed, v.fail("close", m.guest, err))
-		}
-		v.store.release(m.tracker)
 	}
 	return failed
 }
@@ -205,10 +198,6 @@ func (v *View) keep(h handle) {
 	v.handles[h] = struct{}{}
 }
 
-// full reports whether no more files can be opened.
-func (v *View) full() bool { return len(v.handles) >= v.limits.OpenFiles }
-
-// inode returns the view's inode number of a file.
 func (v *View) inode(info os.FileInfo) uint64 {
 	n, known := v.inodes.get(info)
 	if !known {
@@ -238,7 +227,6 @@ func (v *View) nextInode() uint64 {
 	return v.lastInode
 }
 
-// describe converts the host's description of a file to the guest's.
 func (v *View) describe(info os.FileInfo) guestfiles.Info {
 	d := detailsOf(info)
 	return guestfiles.Info{
@@ -277,13 +265,6 @@ func (v *View) mountOver(guest string) *mount {
 		}
 	}
 	return nil
-}
-
-// covered reports whether a clean guest path is a mount, or lies above or below one.
-func (v *View) covered(guest string) bool {
-	return v.isVirtual(guest) || slices.ContainsFunc(v.mounts, func(m *mount) bool {
-		return m.guest == guest || below(guest, m.guest)
-	})
 }
 
 // children returns the names in a directory above the mounts, sorted.

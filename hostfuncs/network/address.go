@@ -157,7 +157,6 @@ func (r *reach) check(known *ranges, address netip.Addr) *refusal {
 	return nil
 }
 
-// add adds the reach of another grant.
 func (r *reach) add(other *reach) {
 	r.granted = append(r.granted, other.granted...)
 	r.exact = append(r.exact, other.exact...)

@@ -1,8 +1,6 @@
 package network
 
 import (
-	"context"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -13,7 +11,6 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 )
 
-// receive reads the response for the guest.
 func (e *exchange) receive(answer *http.Response) *hostfuncs.Error {
 	defer answer.Body.Close()
 	if e.client.hidesSecrets(answer) {
@@ -47,37 +44,46 @@ func (c *Client) hidesSecrets(answer *http.Response) bool {
 // readBody reads as many bytes as the session has left, and masks them. It reads and masks some
 // bytes beyond that, so that a secret at the cut is found.
 func (e *exchange) readBody(from io.Reader) (body []byte, truncated bool, err error) {
-	var text pieces // the part that the guest gets, followed by bytes read only for masking
-	kept, beyond := 0, 0
+	source := boundedBody{Reader: from, session: e.session}
 	if e.client.secrets != nil {
-		beyond = e.client.secrets.Longest()
+		source.beyond = e.client.secrets.Longest()
 	}
-	for !truncated || text.bytes < kept+beyond {
-		n, err := from.Read(text.free())
-		text.add(n)
-		if !truncated {
-			granted := e.session.take(n)
-			kept += granted
-			truncated = granted < n
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, false, err
-		}
+	whole, err := io.ReadAll(&source)
+	if err != nil {
+		return nil, false, err
 	}
+	kept := source.kept
 	e.bytes += int64(kept)
 	if e.client.secrets == nil {
-		body, err = text.join(e.ctx, kept)
-		return body, truncated, err
+		return whole[:kept:kept], source.truncated, nil
 	}
-	whole, err := text.join(e.ctx, text.bytes)
-	if err == nil {
-		body, err = e.client.secrets.MaskFirst(e.ctx, whole, kept)
-	}
-	return body, truncated, err
+	body, err = e.client.secrets.MaskFirst(e.ctx, whole, kept)
+	return body, source.truncated, err
 }
+
+// boundedBody is a body up to where its session has no bytes left, and the bytes beyond that are read only for masking.
+type boundedBody struct {
+	io.Reader
+	session            *Session
+	read, kept, beyond int // bytes
+	truncated          bool
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.truncated && b.read >= b.kept+b.beyond {
+		return 0, io.EOF
+	}
+	n, err := b.Reader.Read(p[:min(len(p), chunk)])
+	b.read += n
+	if !b.truncated {
+		granted := b.session.take(n)
+		b.kept += granted
+		b.truncated = granted < n
+	}
+	return n, err
+}
+
+const chunk = 32 << 10 // bytes per read
 
 // answered returns the headers of a response as the guest sees them.
 func (c *Client) answered(header http.Header) [][2]string {
@@ -107,46 +113,4 @@ func printable(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-}
-
-// pieces are bytes of unknown number. They are copied once, where append would copy them again and again, and in the
-// end have room for more than there are.
-type pieces struct {
-	all   [][]byte
-	bytes int
-}
-
-const chunk = 32 << 10 // bytes per read
-
-const maxPiece = 1 << 20 // bytes
-
-// free returns where the next bytes go.
-func (p *pieces) free() []byte {
-	last := len(p.all) - 1
-	if last < 0 || len(p.all[last]) == cap(p.all[last]) {
-		p.all = append(p.all, make([]byte, 0, min(max(p.bytes, chunk), maxPiece)))
-		last++
-	}
-	piece := p.all[last]
-	return piece[len(piece):min(len(piece)+chunk, cap(piece))]
-}
-
-// add adds the first n bytes of what free returned.
-func (p *pieces) add(n int) {
-	last := &p.all[len(p.all)-1]
-	*last = (*last)[:len(*last)+n]
-	p.bytes += n
-}
-
-// join returns the first n bytes, and releases all of them.
-func (p *pieces) join(ctx context.Context, n int) ([]byte, error) {
-	joined := make([]byte, 0, n)
-	for i, piece := range p.all {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		joined = append(joined, piece[:min(len(piece), n-len(joined))]...)
-		p.all[i] = nil
-	}
-	return joined, nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Options configure a [Client].
 type Options struct {
 	Tool     string // the tool's name, for the suggestions in receipts
 	Module   string // its module's SHA-256 in lower-case hex; if empty, no grant bound to a module applies

@@ -122,7 +122,6 @@ func (x *transfer) write(request *http.Request) {
 	x.written <- err
 }
 
-// Read reads the decoded body.
 func (x *transfer) Read(p []byte) (int, error) {
 	if x.ended { // another request may use the connection
 		return 0, io.EOF
@@ -186,8 +185,7 @@ func (c *connection) rest() {
 	}()
 }
 
-// wake stops watching, and reports whether the connection is usable: the server has neither closed
-// it nor sent anything.
+// wake stops watching, and reports whether the connection is usable: open, and without unsolicited bytes.
 func (c *connection) wake() bool {
 	if c.raw.SetReadDeadline(time.Unix(1, 0)) != nil {
 		<-c.quiet

@@ -53,10 +53,12 @@ func (c *Client) dialTCP(ctx context.Context, l *location, to *reach) (net.Conn,
 		},
 	}
 	raw, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, tried.failure(err)
+	tried.mu.Lock()
+	defer tried.mu.Unlock()
+	if err != nil && tried.allowed == 0 && tried.refused != nil {
+		return nil, tried.refused
 	}
-	return raw, nil
+	return raw, err
 }
 
 func handshake(ctx context.Context, raw net.Conn, host string, to *reach) (*tls.Conn, error) {
@@ -97,16 +99,6 @@ func (a *attempts) check(known *ranges, to *reach, address string) error {
 	return errRefused
 }
 
-// failure returns the reason why connecting failed: the first [refusal] if no address was allowed, else err.
-func (a *attempts) failure(err error) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.allowed == 0 && a.refused != nil {
-		return a.refused
-	}
-	return err
-}
-
 // maxIdleConnections is the number of idle connections that a session keeps for later requests.
 const maxIdleConnections = maxInFlight
 
@@ -129,7 +121,8 @@ func (s *Session) roundTrip(ctx context.Context, l *location, request *http.Requ
 		answer, err := c.roundTrip(request, s.keepIdle)
 		// A server may close an idle connection just as a request is sent on it. Retry only if the
 		// request may safely arrive twice.
-		if err == nil || isNew || c.received > 0 || ctx.Err() != nil || !isSafe(request.Method) {
+		isSafe := slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, request.Method)
+		if err == nil || isNew || c.received > 0 || ctx.Err() != nil || !isSafe { // (RFC 9110, section 9.2.1)
 			return answer, err
 		}
 		if request.GetBody != nil {
@@ -138,11 +131,6 @@ func (s *Session) roundTrip(ctx context.Context, l *location, request *http.Requ
 			}
 		}
 	}
-}
-
-// isSafe reports whether a method is safe (RFC 9110, section 9.2.1).
-func isSafe(method string) bool {
-	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
 // takeIdle returns an idle connection that is still usable, or nil.
@@ -184,7 +172,6 @@ func (s *Session) keepIdle(c *connection) {
 	}
 }
 
-// closeIdle closes the idle connections.
 func (s *Session) closeIdle() {
 	s.mu.Lock()
 	idle := s.idle

@@ -104,7 +104,6 @@ func (e *exchange) prepare(ctx context.Context, request Request) *hostfuncs.Erro
 	return nil
 }
 
-// read parses the guest's request into a hop.
 func (e *exchange) read(request Request) error {
 	method, err := readMethod(request.Method)
 	if err != nil {
@@ -123,8 +122,7 @@ func (e *exchange) read(request Request) error {
 	return nil
 }
 
-// checkPlaces denies the guest's headers that are in the place of a secret, and those that a server
-// may mistake for one.
+// checkPlaces denies the guest's headers in the place of a secret, and those that a server may mistake for one.
 func (e *exchange) checkPlaces() *hostfuncs.Error {
 	if e.client.secrets == nil {
 		return nil
@@ -236,7 +234,6 @@ func (e *exchange) request() (*http.Request, *hostfuncs.Error) {
 	return request, nil
 }
 
-// finish writes the record of the request.
 func (e *exchange) finish(failed *hostfuncs.Error) {
 	e.failed = failed
 	call := tool.HostCall{
@@ -271,7 +268,6 @@ func (e *exchange) deny(denial tool.Denial) *hostfuncs.Error {
 	return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrDenied, Message: denial.Rule, Denial: &denial}
 }
 
-// authorize checks the hop against the permission.
 func (e *exchange) authorize() *hostfuncs.Error {
 	if p := e.client.permission; !p.allows(e.hop.location, e.hop.method) {
 		return e.deny(p.receipt(e.hop.location, e.hop.method))

@@ -36,7 +36,6 @@ func readMethod(method string) (string, error) {
 	return method, nil
 }
 
-// readHeaders checks the headers of a guest's request.
 func readHeaders(list [][2]string) (http.Header, error) {
 	if len(list) > maxHeaders {
 		return nil, fmt.Errorf("there are more than %d headers", maxHeaders)
@@ -81,8 +80,7 @@ func isTransport(name string) bool {
 	return slices.Contains(hopByHop, name) || strings.HasPrefix(name, "proxy")
 }
 
-// isOverride reports whether some servers let a header override the request's method, path or host,
-// which the permission has checked.
+// isOverride reports whether some servers let a header override what the permission has checked.
 func isOverride(name string) bool {
 	return slices.Contains([]string{
 		"xhttpmethodoverride", "xhttpmethod", "xmethodoverride",
@@ -101,8 +99,7 @@ func wholeAnswer(header http.Header) {
 	}
 }
 
-// crossOrigin returns the guest's headers that may follow a redirect to another origin. Any other header may hold a
-// secret that is meant for the first origin.
+// crossOrigin returns the headers that may follow a redirect to another origin. Others may hold secrets of the first.
 func crossOrigin(header http.Header, withBody bool) http.Header {
 	kept := http.Header{}
 	names := []string{"Accept", "Accept-Language", "User-Agent", "Range"}

@@ -16,7 +16,6 @@ import (
 
 const maxAuthorities = 1 << 20 // bytes of a PEM file
 
-// grant is one grant of the operator.
 type grant struct {
 	rule
 	manifests.Binding
@@ -40,8 +39,7 @@ type permit struct {
 	request, grant int // indexes
 }
 
-// effective is the permission of a tool: the requests of its manifest as far as grants cover them,
-// minus the denials. It is immutable once read.
+// effective is the permission of a tool: requests ∩ grants − denials. It is immutable once read.
 type effective struct {
 	tool     string
 	requests []rule
@@ -115,7 +113,6 @@ func readAuthorities(name string) ([]byte, error) {
 	return pem, nil
 }
 
-// decide computes the outcomes and permits.
 func (p *effective) decide(module string) {
 	p.rules, p.permits = permission.Rules{Module: module}, nil
 	for i := range p.requests {

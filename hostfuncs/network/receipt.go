@@ -12,8 +12,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// receipt returns a receipt with the reason why a request was denied and the rules that would allow it. Its Value is
-// not set.
+// receipt returns why a request was denied and the rules that would allow it. Its Value is not set.
 func (p *effective) receipt(l *location, method string) tool.Denial {
 	refused := tool.Denial{Permission: "network"}
 	if d := p.denialOf(l, method); d != nil {
@@ -97,8 +96,7 @@ func (g gap) text(l *location, method string) string {
 	return strings.Join(parts, ", and not ")
 }
 
-// need returns the smallest permission that closes the gap, or false if it cannot be written or
-// should not be suggested.
+// need returns the smallest permission that closes the gap, or false if none can be written or should be suggested.
 func (p *effective) need(c candidate, l *location, method string) (manifests.NetworkPermission, bool) {
 	wanted := manifests.NetworkPermission{Host: l.Host.String(), Methods: []string{method}, Schemes: []string{l.Scheme}}
 	if l.Port != permission.DefaultPort(l.Scheme) {
@@ -156,12 +154,10 @@ func (p *effective) addressReceipt(l *location, method string, why *refusal) too
 	return refused
 }
 
-// grantFor returns the rule that grants something to the tool.
 func (p *effective) grantFor(grant manifests.NetworkGrant) json.RawMessage {
 	return manifests.Grants{Network: []manifests.NetworkGrant{grant}}.Rule(p.tool)
 }
 
-// decisions returns the decision on each request of the manifest.
 func (p *effective) decisions(requests []manifests.NetworkPermission) []tool.Decision {
 	var all []tool.Decision
 	for i := range p.requests {

@@ -25,9 +25,7 @@ type rule struct {
 
 // readRule parses a permission and fills in the defaults: GET, https with its default port, and every path.
 func readRule(p manifests.NetworkPermission) (rule, error) {
-	r, err := readRequests(p, []string{"https"}, permission.DefaultPort)
-	r.methods = orDefault(p.Methods, "GET")
-	return r, err
+	return readRequests(p, []string{"https"}, permission.DefaultPort)
 }
 
 // readRequest is readRule for what a manifest requests, which may be every port.
@@ -36,20 +34,18 @@ func readRequest(p manifests.NetworkPermission) (rule, error) {
 		return readRule(p)
 	}
 	p.Ports = nil
-	r, err := readRequests(p, []string{"https"}, func(string) int { return everyPort })
-	r.methods = orDefault(p.Methods, "GET")
-	return r, err
+	return readRequests(p, []string{"https"}, func(string) int { return everyPort })
 }
 
 func isEveryPort(ports []int) bool { return slices.Equal(ports, []int{manifests.EveryPort}) }
 
-// readRequests parses the host, the endpoints and the paths of a rule.
+// readRequests parses a rule. Without methods, it is for GET.
 func readRequests(p manifests.NetworkPermission, schemes []string, portOf func(scheme string) int) (rule, error) {
 	host, err := permission.ParseHost(p.Host)
 	if err != nil {
 		return rule{}, err
 	}
-	r := rule{host: host}
+	r := rule{host: host, methods: orDefault(p.Methods, "GET")}
 	schemes = orDefault(p.Schemes, schemes...)
 	if r.paths, err = readPaths(p.Paths); err == nil {
 		err = checkEndpoints(schemes, p.Ports)
@@ -107,7 +103,6 @@ func isTunnel(method string) bool { return method == "CONNECT" || method == "TRA
 // Kind implements [permission.Rule].
 func (r *rule) Kind() permission.Kind { return kind }
 
-// allows reports whether the rule contains a request.
 func (r *rule) allows(l *location, method string) bool {
 	return r.host.Matches(l.Host) && r.allowsEndpoint(l) && r.allowsMethod(method) && r.allowsPath(l)
 }
@@ -163,8 +158,7 @@ func ruleOf(of permission.Rule) (*rule, bool) {
 	return nil, false
 }
 
-// common returns the intersections of the elements of two lists, without duplicates. Any two
-// elements must be nested or disjoint.
+// common returns the distinct intersections of the elements of two lists. Any two must be nested or disjoint.
 func common[T comparable](a, b []T, intersect func(T, T) (T, bool)) []T {
 	var all []T
 	for _, one := range a {
@@ -199,16 +193,12 @@ func (r *rule) cutBy(other *rule) string {
 	})) {
 		parts = append(parts, "methods")
 	}
-	if !other.coversPaths(r) {
+	if slices.ContainsFunc(r.paths, func(wanted permission.URLPath) bool {
+		return !slices.ContainsFunc(other.paths, func(prefix permission.URLPath) bool { return prefix.Covers(wanted) })
+	}) {
 		parts = append(parts, "paths")
 	}
 	return strings.Join(parts, ", ")
-}
-
-func (r *rule) coversPaths(other *rule) bool {
-	return !slices.ContainsFunc(other.paths, func(wanted permission.URLPath) bool {
-		return !slices.ContainsFunc(r.paths, func(prefix permission.URLPath) bool { return prefix.Covers(wanted) })
-	})
 }
 
 // String describes the rule: "GET https://*.example.com below /v1".
@@ -276,8 +266,7 @@ func readDenial(origin string, d manifests.NetworkDeny) (denial, error) {
 	return denial{rule: r, origin: origin, reach: reach}, err
 }
 
-// matches reports whether a request is denied, ignoring addresses. A path that a lax server may
-// treat as a denied one matches.
+// matches reports whether a request is denied, at any address. A lax server may treat other paths as denied ones.
 func (d *denial) matches(l *location, method string) bool {
 	return d.host.Matches(l.Host) && d.allowsEndpoint(l) && d.allowsMethod(method) &&
 		slices.ContainsFunc(d.paths, func(prefix permission.URLPath) bool { return prefix.MatchesLoosely(l.path) })
@@ -287,7 +276,6 @@ func (d *denial) matches(l *location, method string) bool {
 // some addresses covers no rule.
 func (d *denial) Covers(with permission.Rule) bool { return len(d.reach) == 0 && d.rule.Covers(with) }
 
-// reason returns the reason for a denial, for receipts.
 func (d *denial) reason() string {
 	if d.profile != "" {
 		return fmt.Sprintf("the profile %s takes the network away", d.profile)

@@ -96,7 +96,6 @@ type Session struct {
 	nextID    int
 }
 
-// Open returns the session of one call.
 func (c *Client) Open(limits Limits) *Session {
 	if limits.Calls <= 0 {
 		limits.Calls = defaultCalls
@@ -164,7 +163,6 @@ func (s *Session) Send(ctx context.Context, request Request) (id int, err error)
 	return id, nil
 }
 
-// reserve returns an id for a request.
 func (s *Session) reserve() (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +254,6 @@ func (s *Session) keep(wanted int) *hostfuncs.Error {
 	return failed
 }
 
-// release releases the bytes that keep has reserved.
 func (s *Session) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

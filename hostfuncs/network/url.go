@@ -22,7 +22,6 @@ type location struct {
 	url url.URL
 }
 
-// endpoint is a scheme with a port.
 type endpoint struct {
 	scheme string
 	port   int
@@ -53,21 +52,12 @@ func parseURL(text string) (*location, error) {
 	return locate(parsed)
 }
 
-// resolve parses the target of a redirect.
 func (l *location) resolve(text string) (*location, error) {
 	reference, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
 	return locate(l.url.ResolveReference(reference))
-}
-
-// whyNot returns the problem that package permission found in a value, as the predicate of a sentence.
-func whyNot(err error) string {
-	if invalid, ok := errors.AsType[*permission.Error](err); ok {
-		return invalid.Problem
-	}
-	return err.Error()
 }
 
 func urlError(format string, arguments ...any) error {
@@ -117,8 +107,11 @@ func locate(u *url.URL) (*location, error) {
 		return nil, urlError("it holds user info")
 	}
 	host, err := permission.ParseURLHost(u.Hostname())
+	if invalid, ok := errors.AsType[*permission.Error](err); ok {
+		return nil, urlError("its host %s", invalid.Problem)
+	}
 	if err != nil {
-		return nil, urlError("its host %s", whyNot(err))
+		return nil, urlError("its host %s", err.Error())
 	}
 	port, err := readPort(u)
 	if err != nil {
@@ -150,5 +143,4 @@ func readPort(u *url.URL) (int, error) {
 
 const maxShown = 512 // bytes of a URL in receipts and records
 
-// shown returns a guest's or a server's text in a form that is safe to display.
 func shown(text string) string { return tool.Shown(text, maxShown) }

@@ -14,28 +14,15 @@ import (
 
 // decider applies the decisions of package permission to the requests, in order.
 type decider struct {
-	options   Options
-	grants    []grant
-	rules     permission.Rules
-	sources   *sources
-	bindings  map[permission.Origin][]*binding
-	masked    []*binding // bindings whose values are masked
-	requests  map[string]*outcome
-	decisions []tool.Decision
-	given     []given
+	*Set     // the result
+	options  Options
+	grants   []grant
+	rules    permission.Rules
+	sources  *sources
+	bindings map[permission.Origin][]*binding
+	masked   []*binding // bindings whose values are masked
 }
 
-func newDecider(options Options, grants []grant) *decider {
-	return &decider{
-		options:  options,
-		grants:   grants,
-		sources:  &sources{lookup: options.LookupEnv, ages: map[ageFile]map[string]string{}},
-		bindings: map[permission.Origin][]*binding{},
-		requests: map[string]*outcome{},
-	}
-}
-
-// verdict is the outcome of one request.
 type verdict struct {
 	decision tool.Decision
 	// rule is the reason, worded for the guest. If the secret is effective, it says where it is sent.
@@ -138,8 +125,12 @@ func (d *decider) explainAbsence(request request, v *verdict) {
 				"no grant gives the secret for "+request.Host)
 			continue
 		}
-		v.refuse(fmt.Sprintf("%s grants it only in %s", cmp.Or(grant.Origin, permission.Operator),
-			describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
+		place := "a header"
+		if grant.Place != (manifests.SecretPlace{}) {
+			place = describePlace(grant.Place)
+		}
+		v.refuse(fmt.Sprintf("%s grants it only in %s", cmp.Or(grant.Origin, permission.Operator), place),
+			"no grant gives the secret in "+describePlace(request.Place))
 		return
 	}
 }
@@ -193,7 +184,6 @@ func (d *decider) occupied(request request, grant grant) string {
 	return ""
 }
 
-// add adds a binding.
 func (d *decider) add(request request, grant grant, value string) {
 	b := &binding{name: request.Name, place: request.Place, value: value}
 	for _, o := range originsOf(grant) {
@@ -239,14 +229,14 @@ const maxShown = 128 // bytes of a name in receipts
 // Check reports whether a secret is in effect. If it is not, denial is a receipt with the reason, which the caller may
 // keep and show to the guest. [Set.Requested] reports whether the manifest requests the secret at all.
 func (s *Set) Check(name string) (exists bool, denial *tool.Denial) {
-	if s.exists(name) {
-		return true, nil
-	}
-	if s.Requested(name) {
-		receipt := s.requests[name].denial
+	if !s.Requested(name) {
+		receipt := denialOf(name, "the manifest does not ask for the secret", s.allowRequest(name))
 		return false, &receipt
 	}
-	receipt := denialOf(name, "the manifest does not ask for the secret", s.allowRequest(name))
+	if s.requests[name].effective {
+		return true, nil
+	}
+	receipt := s.requests[name].denial
 	return false, &receipt
 }
 
@@ -264,8 +254,7 @@ func (s *Set) allowRequest(name string) tool.Allow {
 	return allow
 }
 
-// allowGrant returns the grant that would allow a request. Its schemes and ports are those of the
-// manifest's network request for the host.
+// allowGrant returns the grant that would allow a request, with the schemes and ports of the host's network request.
 func (d *decider) allowGrant(request request) tool.Allow {
 	grant := manifests.SecretGrant{Name: request.Name, From: manifests.SecretSource{Env: request.Name},
 		Host: request.host.String()}
@@ -287,7 +276,6 @@ func (d *decider) allowGrant(request request) tool.Allow {
 	return tool.Allow{Grant: ruleFor(d.options.Tool, grant)}
 }
 
-// ruleFor returns the rule that grants a secret to a tool.
 func ruleFor(name string, grant manifests.SecretGrant) json.RawMessage {
 	return manifests.Grants{Secrets: []manifests.SecretGrant{grant}}.Rule(name)
 }
@@ -295,5 +283,4 @@ func ruleFor(name string, grant manifests.SecretGrant) json.RawMessage {
 // shownOrigin returns an origin without the directory of the operator's file.
 func shownOrigin(origin string) string { return origin[strings.LastIndexAny(origin, `/\`)+1:] }
 
-// shownName returns a guest's name in a form that is safe to display.
 func shownName(name string) string { return tool.Shown(name, maxShown) }

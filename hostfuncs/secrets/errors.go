@@ -33,5 +33,4 @@ func (e *Error) Error() string {
 	return text + ": " + e.Message
 }
 
-// Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }

@@ -8,4 +8,4 @@ const (
 	MaxValue   = maxValue
 )
 
-func (s *Set) Exists(name string) bool { return s.exists(name) }
+func (s *Set) Exists(name string) bool { exists, _ := s.Check(name); return exists }

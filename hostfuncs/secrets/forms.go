@@ -14,8 +14,7 @@ import (
 // line break and indentation. A value with more separators in a row is not found.
 const maxBetween = 32
 
-// form is one way to write a value. A text is normalized while it is read, and needles are written
-// in the normalized spelling.
+// form is one way to write a value. Texts are normalized while they are read; needles are normalized already.
 type form struct {
 	reader
 	needles []needle
@@ -47,7 +46,6 @@ func newForms() []form {
 		{reader: newBase64()}, {reader: newHexadecimal()}}
 }
 
-// add adds the needles for a value.
 func (f *form) add(shown, value string) {
 	for _, n := range f.write(value) {
 		n.shown = shown
@@ -56,8 +54,7 @@ func (f *form) add(shown, value string) {
 	}
 }
 
-// longestForm returns the length of the longest form of a value with length bytes. That is
-// hexadecimal: two characters for each byte, and the separators between them.
+// longestForm returns the length of the longest form of a value: hexadecimal with separators between all characters.
 func longestForm(length int) int { return 2 * length * (1 + maxBetween) }
 
 // gap marks a part of a window that cannot be part of a value. No value contains it.

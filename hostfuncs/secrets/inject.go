@@ -65,8 +65,7 @@ func (s *Set) inject(b *binding, request *http.Request, body []byte) ([]byte, er
 	return b.intoBody(request.Header, body)
 }
 
-// intoHeader sets the secret's header. It removes headers that a server may treat as the same one:
-// CGI turns X-Key and X_Key into one variable.
+// intoHeader sets the secret's header, and removes those that CGI turns into the same variable: X-Key and X_Key.
 func (b *binding) intoHeader(request *http.Request) {
 	if request.Header == nil {
 		request.Header = http.Header{}
@@ -173,8 +172,7 @@ func setParameter(query, name, value string) string {
 	return out.String()
 }
 
-// holdsParameter reports whether a text between two ampersands is a parameter with the bare name
-// wanted, or holds one after a semicolon.
+// holdsParameter reports whether a text between two ampersands is a parameter, or holds one after a semicolon.
 func holdsParameter(part, wanted string) bool {
 	for part != "" {
 		one, rest, _ := strings.Cut(part, ";")

@@ -46,7 +46,6 @@ func newMasker(secrets []*binding) (*masker, error) {
 	return m, nil
 }
 
-// placeholder returns the text that replaces a value.
 func placeholder(name string) string { return "[secret " + name + "]" }
 
 // span is a part of a text that holds a secret, and its placeholder.
@@ -91,8 +90,7 @@ func (s *search) mask(text []byte, n int) []byte {
 	return []byte(shown)
 }
 
-// replace replaces the spans in the first n bytes of text with their placeholders. If there are
-// none, it returns a subslice of text.
+// replace replaces the spans in the first n bytes of text. If there are none, it returns a subslice of text.
 func (s *search) replace(text []byte, n int, found []span) []byte {
 	if found[0].from >= n {
 		return text[:n:n]
@@ -129,7 +127,6 @@ func (s *search) find(text []byte) []span {
 	return found
 }
 
-// findForm finds secrets in one form.
 func (s *search) findForm(f *form, text []byte) []span {
 	if !f.occursIn(text) {
 		return nil

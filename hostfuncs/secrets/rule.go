@@ -40,10 +40,12 @@ func (r *rule) Covers(with permission.Rule) bool {
 	case other.everywhere || !r.host.Covers(other.host):
 		return false
 	}
-	isOutside := func(o permission.Origin) bool { return !slices.Contains(r.origins, o) }
 	return (r.place == other.place || r.isHeader() && other.inHeader()) &&
-		(r.origins == nil || other.origins != nil && !slices.ContainsFunc(other.origins, isOutside))
+		(r.origins == nil || other.origins != nil && !slices.ContainsFunc(other.origins, r.lacks))
 }
+
+// lacks reports whether an origin is none of the listed ones.
+func (r *rule) lacks(o permission.Origin) bool { return !slices.Contains(r.origins, o) }
 
 // isHeader reports whether the rule is for any header. inHeader reports whether it is for any
 // header or for a single one.
@@ -75,12 +77,7 @@ func (r *rule) Intersect(with permission.Rule) (permission.Rule, bool) {
 	case r.origins == nil:
 		both.origins = other.origins
 	case other.origins != nil:
-		both.origins = nil
-		for _, o := range r.origins {
-			if slices.Contains(other.origins, o) {
-				both.origins = append(both.origins, o)
-			}
-		}
+		both.origins = slices.DeleteFunc(slices.Clone(r.origins), other.lacks)
 		overlap = overlap && len(both.origins) > 0
 	}
 	if !overlap {
@@ -106,7 +103,6 @@ func readRequest(requested manifests.SecretPermission) request {
 
 func (r request) rule() *rule { return &rule{name: r.Name, host: r.host, place: canonical(r.Place)} }
 
-// grant is a grant of the operator, for one host.
 type grant struct {
 	manifests.SecretGrant
 	host permission.Host
@@ -121,8 +117,7 @@ func (g grant) statement() permission.Statement {
 	}
 }
 
-// readGrant checks a grant. It rejects an invalid grant even if no tool requests it, since it is a
-// mistake of the operator.
+// readGrant checks a grant, also one that no tool requests: an invalid grant is a mistake of the operator.
 func readGrant(granted manifests.SecretGrant) (grant, error) {
 	refuse := func(format string, values ...any) (grant, error) {
 		return grant{},
@@ -168,15 +163,13 @@ func canonical(place manifests.SecretPlace) manifests.SecretPlace {
 	return place
 }
 
-// collide reports whether two places are the same, or a server may treat them as the same, so that
-// one request cannot hold both.
+// collide reports whether a server may treat two places as the same, so that no request can hold both.
 func collide(a, b manifests.SecretPlace) bool {
 	same := func(a, b string, fold func(string) string) bool { return a != "" && fold(a) == fold(b) }
 	return same(a.Header, b.Header, permission.FoldHeader) || same(a.Query, b.Query, permission.FoldName) ||
 		same(a.Body, b.Body, permission.FoldName)
 }
 
-// describePlace describes a place in a request.
 func describePlace(place manifests.SecretPlace) string {
 	switch {
 	case place.Header != "" && place.Prefix != "":
@@ -188,14 +181,6 @@ func describePlace(place manifests.SecretPlace) string {
 	default:
 		return "the body's member " + place.Body
 	}
-}
-
-// describeGranted describes the place of a grant.
-func describeGranted(place manifests.SecretPlace) string {
-	if place == (manifests.SecretPlace{}) {
-		return "a header"
-	}
-	return describePlace(place)
 }
 
 // describeSource describes the source of a value, without a path of the host.

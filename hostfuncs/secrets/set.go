@@ -62,8 +62,6 @@ type contents struct {
 // not wait for a processor to notice that its context is done.
 type places chan struct{}
 
-func newPlaces() places { return make(places, runtime.GOMAXPROCS(0)) }
-
 // enter waits for a place if text is long. It fails with the error of ctx if ctx is done first.
 func (p places) enter(ctx context.Context, text []byte) (leave func(), err error) {
 	if len(text) <= stretch {
@@ -77,7 +75,6 @@ func (p places) enter(ctx context.Context, text []byte) (leave func(), err error
 	}
 }
 
-// binding is one effective secret.
 type binding struct {
 	name  string
 	place manifests.SecretPlace
@@ -105,7 +102,13 @@ func New(options Options) (*Set, error) {
 		}
 		grants = append(grants, g)
 	}
-	d := newDecider(options, grants)
+	d := &decider{
+		Set:      &Set{tool: options.Tool, requests: map[string]*outcome{}},
+		options:  options,
+		grants:   grants,
+		sources:  &sources{lookup: options.LookupEnv, ages: map[ageFile]map[string]string{}},
+		bindings: map[permission.Origin][]*binding{},
+	}
 	var requests []request
 	for _, requested := range options.Requests {
 		requests = append(requests, readRequest(requested))
@@ -117,9 +120,9 @@ func New(options Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	held := contents{d.bindings, masker, newPlaces()}
-	return &Set{tool: options.Tool, requests: d.requests, decisions: d.decisions, given: d.given,
-		open: func() contents { return held }}, nil
+	held := contents{d.bindings, masker, make(places, runtime.GOMAXPROCS(0))}
+	d.open = func() contents { return held }
+	return d.Set, nil
 }
 
 // held returns the values. It is empty if the set is nil or was not created by New.
@@ -151,11 +154,6 @@ func (s *Set) Names() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// exists reports whether a secret is in effect for at least one host.
-func (s *Set) exists(name string) bool {
-	return s != nil && s.requests[name] != nil && s.requests[name].effective
 }
 
 // Requested reports whether the manifest requests a secret.

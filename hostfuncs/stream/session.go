@@ -35,7 +35,6 @@ type Session struct {
 	withheld int
 }
 
-// Open returns the session of one guest.
 func Open(options Options) *Session {
 	if options.Bytes <= 0 {
 		options.Bytes = defaultBytes

@@ -77,7 +77,6 @@ func Open(
 	return w, err
 }
 
-// Call makes one call of the tool.
 func (w *Workspace) Call(ctx context.Context, arguments json.RawMessage) (tool.Record, error) {
 	call := tool.Call{ID: "test", Type: tool.FunctionCall,
 		Function: tool.Function{Name: w.name, Arguments: string(arguments)}}
@@ -115,7 +114,6 @@ func differences(want manifests.Expect, got tool.Result) error {
 	return errors.Join(found...)
 }
 
-// sameJSON reports whether two texts are the same value in JSON.
 func sameJSON(a, b []byte) bool {
 	var one, other any
 	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)

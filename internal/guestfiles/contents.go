@@ -18,7 +18,6 @@ type Contents struct {
 	held  map[[sha256.Size]byte]*shared
 }
 
-// shared is the content of files of trees.
 type shared struct {
 	content []byte
 	digest  [sha256.Size]byte
@@ -33,16 +32,14 @@ func NewContents(limit int64) *Contents {
 // Hold makes a tree, which nothing may use yet, share the contents of its files with the trees that are held. It fails,
 // and does not hold the tree, if they would have more bytes together than the limit. A tree may be held once.
 func (c *Contents) Hold(t *Tree) error {
-	digests := make([][sha256.Size]byte, 0, t.names)
-	for n := range t.root.all {
-		digests = append(digests, sha256.Sum256(n.content)) // before the lock, since it takes time
+	digests := make([][sha256.Size]byte, len(t.nodes))
+	for i, n := range t.nodes {
+		digests[i] = sha256.Sum256(n.content) // before the lock, since it takes time
 	}
 	c.mu.Lock()
-	c.bytes += nodeBytes * int64(t.names)
-	at := 0
-	for n := range t.root.all {
-		digest := digests[at]
-		at++
+	c.bytes += nodeBytes * int64(len(t.nodes))
+	for i, n := range t.nodes {
+		digest := digests[i]
 		if c.held[digest] == nil {
 			c.held[digest] = &shared{content: n.content, digest: digest}
 			c.bytes += int64(len(n.content))
@@ -65,26 +62,11 @@ func (c *Contents) Hold(t *Tree) error {
 func (c *Contents) Release(t *Tree) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.bytes -= nodeBytes * int64(t.names)
-	for n := range t.root.all {
+	c.bytes -= nodeBytes * int64(len(t.nodes))
+	for _, n := range t.nodes {
 		if n.shared.files--; n.shared.files == 0 {
 			delete(c.held, n.shared.digest)
 			c.bytes -= int64(len(n.content))
 		}
 	}
-}
-
-// all yields the node and all below it, in a fixed order.
-func (n *Node) all(yield func(*Node) bool) { n.each(yield) }
-
-func (n *Node) each(yield func(*Node) bool) bool {
-	if !yield(n) {
-		return false
-	}
-	for _, child := range n.children {
-		if !child.each(yield) {
-			return false
-		}
-	}
-	return true
 }

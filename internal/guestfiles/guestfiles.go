@@ -14,7 +14,6 @@ import (
 	"github.com/caisson-run/caisson/internal/permission"
 )
 
-// Info describes one file.
 type Info struct {
 	Kind fs.FileMode // the type bits; guests cannot distinguish pipes, sockets and devices
 	Size int64       // bytes

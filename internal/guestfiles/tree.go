@@ -28,7 +28,6 @@ const (
 // ErrTree means that files cannot be made into a [Tree].
 var ErrTree = errors.New("the files cannot be kept in memory")
 
-// shown returns a path in a form that is safe to display.
 func shown(name string) string { return tool.Shown(name, 512) }
 
 const tooLong = "with %s they are longer than %d bytes; leave out what the tool does not need"
@@ -40,8 +39,7 @@ func unfit(format string, values ...any) error {
 // Tree is files that are the same in all calls: a copy in memory, which nothing can change. All calls share it, and
 // tools may. It has only regular files and directories, whose times are the Unix epoch. It is safe for concurrent use.
 type Tree struct {
-	root   *Node
-	names  uint64 // how many nodes there are
+	nodes  []*Node // by their numbers; the root comes first
 	digest [sha256.Size]byte
 }
 
@@ -60,8 +58,7 @@ type Node struct {
 func NewTree(fsys fs.FS) (*Tree, error) {
 	t := &Tree{}
 	b := treeBuilder{fsys: fsys, tree: t, sum: sha256.New()}
-	var err error
-	if t.root, err = b.directory(".", ".", 0); err != nil {
+	if _, err := b.directory(".", ".", 0); err != nil {
 		return nil, err
 	}
 	b.sum.Sum(t.digest[:0])
@@ -69,10 +66,10 @@ func NewTree(fsys fs.FS) (*Tree, error) {
 }
 
 // Root returns the directory that holds all others.
-func (t *Tree) Root() *Node { return t.root }
+func (t *Tree) Root() *Node { return t.nodes[0] }
 
 // Names returns how many files and directories there are, with the root.
-func (t *Tree) Names() uint64 { return t.names }
+func (t *Tree) Names() uint64 { return uint64(len(t.nodes)) }
 
 // Digest identifies the names and contents of all files: trees that guests can tell apart have different digests.
 func (t *Tree) Digest() [sha256.Size]byte { return t.digest }
@@ -86,11 +83,11 @@ type treeBuilder struct {
 }
 
 func (b *treeBuilder) add(name string, isDir bool) (*Node, error) {
-	if b.tree.names == MaxTreeNames {
+	if len(b.tree.nodes) == MaxTreeNames {
 		return nil, unfit("there are more than %d of them; leave out what the tool does not need", MaxTreeNames)
 	}
-	n := &Node{name: name, number: b.tree.names, isDir: isDir}
-	b.tree.names++
+	n := &Node{name: name, number: b.tree.Names(), isDir: isDir}
+	b.tree.nodes = append(b.tree.nodes, n)
 	return n, nil
 }
 
@@ -183,7 +180,6 @@ func (b *treeBuilder) file(name, at string) (*Node, error) {
 	return n, nil
 }
 
-// child returns the node with a name in a directory, or nil.
 func (n *Node) child(name string) *Node {
 	at, found := slices.BinarySearchFunc(n.children, name,
 		func(child *Node, name string) int { return strings.Compare(child.name, name) })
@@ -220,7 +216,6 @@ func (n *Node) Walk(name string) (*Node, error) {
 	return way[len(way)-1], nil
 }
 
-// IsDir reports whether the node is a directory.
 func (n *Node) IsDir() bool { return n.isDir }
 
 // Info describes the node. The root of its tree has the inode number first, and the others have those that follow.
@@ -248,15 +243,8 @@ func (n *Node) Entries(first uint64) []Entry {
 
 // ReadAt reads like [io.ReaderAt]. The offset is not negative.
 func (n *Node) ReadAt(p []byte, offset int64) (int, error) {
-	if offset >= int64(len(n.content)) {
-		if len(p) == 0 {
-			return 0, nil
-		}
-		return 0, io.EOF
+	if len(p) == 0 {
+		return 0, nil
 	}
-	read := copy(p, n.content[offset:])
-	if read < len(p) {
-		return read, io.EOF
-	}
-	return read, nil
+	return bytes.NewReader(n.content).ReadAt(p, offset)
 }

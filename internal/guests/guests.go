@@ -241,20 +241,13 @@ func build(ctx context.Context, log io.Writer, dir string, packages []string, ou
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = dir
 	// A test binary built for coverage or races hands its settings down; guests want none.
-	command.Env = append(withoutGoFlags(os.Environ()), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
+	environment := slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "GOFLAGS=") || strings.HasPrefix(variable, "GOEXPERIMENT=")
+	})
+	command.Env = append(environment, "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
 	command.Stdout, command.Stderr = log, log
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("guests: compile %s: %w\n%s", strings.Join(packages, ", "), err, &message)
 	}
 	return nil
-}
-
-func withoutGoFlags(environment []string) []string {
-	var kept []string
-	for _, variable := range environment {
-		if !strings.HasPrefix(variable, "GOFLAGS=") && !strings.HasPrefix(variable, "GOEXPERIMENT=") {
-			kept = append(kept, variable)
-		}
-	}
-	return kept
 }

@@ -56,7 +56,7 @@ func open(
 			return nil, nil, err
 		}
 		if !seen.Mode().IsRegular() {
-			return nil, nil, irregular(name)
+			return nil, nil, &fs.PathError{Op: "open", Path: name, Err: ErrIrregular}
 		}
 		file, err := openFile(name, os.O_RDONLY|nonBlocking, 0)
 		if err != nil {
@@ -73,5 +73,3 @@ func open(
 	}
 	return nil, nil, &fs.PathError{Op: "open", Path: name, Err: errChanging}
 }
-
-func irregular(name string) error { return &fs.PathError{Op: "open", Path: name, Err: ErrIrregular} }

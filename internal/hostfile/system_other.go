@@ -10,7 +10,6 @@ const nonBlocking = 0
 // Protected returns nil for the same reason as [Private].
 func Protected(fs.FileInfo) error { return nil }
 
-// Own returns true.
 func Own(fs.FileInfo) bool { return true }
 
 // Private returns nil: the owner and the access rights of a file follow from its location.

@@ -22,7 +22,6 @@ type Error struct {
 	After time.Duration // how long until the next free call, after those of waiting callers
 }
 
-// Error returns when the next call is.
 func (e *Error) Error() string {
 	return fmt.Sprintf("rates: too many %s: the next is in %v", e.Of, e.After)
 }

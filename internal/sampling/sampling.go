@@ -42,7 +42,7 @@ func (h handler) Handle(ctx context.Context, record slog.Record) error {
 	if !ok {
 		return nil
 	}
-	logged := slog.NewRecord(record.Time, record.Level, cut(record.Message), record.PC)
+	logged := slog.NewRecord(record.Time, record.Level, Cut(record.Message), record.PC)
 	record.Attrs(func(a slog.Attr) bool {
 		logged.AddAttrs(slog.Attr{Key: a.Key, Value: short(a.Value)})
 		return true
@@ -70,16 +70,17 @@ func short(v slog.Value) slog.Value {
 	v = v.Resolve()
 	switch v.Kind() {
 	case slog.KindString:
-		return slog.StringValue(cut(v.String()))
+		return slog.StringValue(Cut(v.String()))
 	case slog.KindAny:
 		if err, ok := v.Any().(error); ok {
-			return slog.AnyValue(errors.New(cut(err.Error())))
+			return slog.AnyValue(errors.New(Cut(err.Error())))
 		}
 	}
 	return v
 }
 
-func cut(text string) string {
+// Cut returns a text, or the beginning of a longer one than a log should have.
+func Cut(text string) string {
 	if len(text) <= maxText {
 		return text
 	}

@@ -17,26 +17,22 @@ type Log struct {
 	text bytes.Buffer
 }
 
-// Write appends to the log.
 func (l *Log) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(text)
 }
 
-// String returns the text of the log.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-// Logger returns a logger of all levels, which writes JSON.
 func (l *Log) Logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// Lines returns the lines of JSON that were written.
 func (l *Log) Lines(t testing.TB) (lines []map[string]any) {
 	t.Helper()
 	for decoder := json.NewDecoder(bytes.NewReader([]byte(l.String()))); decoder.More(); {
@@ -53,10 +49,8 @@ type Clock struct {
 	now time.Time
 }
 
-// NewClock returns a clock that shows a time.
 func NewClock(now time.Time) *Clock { return &Clock{now: now} }
 
-// Now returns the time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

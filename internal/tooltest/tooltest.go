@@ -19,7 +19,6 @@ import (
 // Fields are keys of a manifest. Nil leaves a key out.
 type Fields map[string]any
 
-// Run is the function that a tool runs.
 type Run func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
 
 // Tool is a tool that runs in the test's process.
@@ -46,7 +45,6 @@ func New(t testing.TB, name string, more Fields, run Run) *Tool {
 	return &Tool{manifest: noerr.Get(manifests.Parse(name+".tool.json", source))(t), Run: run}
 }
 
-// Manifest returns the manifest.
 func (f *Tool) Manifest() *manifests.Manifest { return f.manifest }
 
 // Lack makes the tool unavailable for a reason, or available for none.
@@ -58,7 +56,6 @@ func (f *Tool) Unavailable() string {
 	return reason
 }
 
-// Invoke runs the tool.
 func (f *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	return f.Run(ctx, invocation)
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 )
 
-// hostFunction is a function of the host.
 type hostFunction struct {
 	name string // for errors
 	// call calls the function. The result combines the status and the length of the response.

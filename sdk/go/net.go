@@ -88,7 +88,6 @@ func doAll(send, receive hostFunction, requests []Request) []Result {
 	return results
 }
 
-// flight is a request in progress.
 type flight struct {
 	index int
 	id    wireID

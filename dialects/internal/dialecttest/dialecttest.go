@@ -17,26 +17,21 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // Fixture returns a document under testdata.
 func Fixture(t testing.TB, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return noerr.Get(os.ReadFile(filepath.Join("testdata", name)))(t)
 }
 
 // Compact returns a document under testdata without white space, as the dialects write it.
 func Compact(t testing.TB, name string) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := json.Compact(&text, Fixture(t, name)); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	noerr.Check(t, json.Compact(&text, Fixture(t, name)))
 	return text.String()
 }
 
@@ -143,12 +138,10 @@ func Said(pieces []tool.StreamResponse) string {
 	return text.String()
 }
 
-// Call returns a call of a function.
 func Call(id, name, arguments string) tool.Call {
 	return tool.Call{ID: id, Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: arguments}}
 }
 
-// Custom returns a call of a custom tool.
 func Custom(id, name, input string) tool.Call {
 	return tool.Call{ID: id, Type: tool.CustomCall, Function: tool.Function{Name: name, Arguments: input}}
 }
@@ -162,11 +155,7 @@ func Half(call tool.Call) tool.Call {
 // Calls returns calls as a dialect writes them.
 func Calls(t testing.TB, dialect dialects.Dialect, calls ...tool.Call) string {
 	t.Helper()
-	text, err := dialect.Calls(calls)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(noerr.Get(dialect.Calls(calls))(t))
 }
 
 // Offered returns a dialect's definitions of tools, and its findings, one on each line: the tool, the
@@ -198,7 +187,6 @@ func Offered(
 	return string(text), strings.Join(lines, "\n")
 }
 
-// Definition returns a tool with a schema.
 func Definition(name, schema string) tool.Definition {
 	return tool.Definition{Name: name, Description: "does <it>", Parameters: json.RawMessage(schema)}
 }

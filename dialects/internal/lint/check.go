@@ -40,7 +40,12 @@ func Check(schema json.RawMessage, rules Rules) (json.RawMessage, []dialects.Fin
 	c := checker{rules: &rules}
 	c.objectRoot(root)
 	c.schema(root, nil, 0)
-	c.recursion(root)
+	if rules.NotRecursive.Severity != "" {
+		r := newReferences(root)
+		if r.visit(root); r.cycle != "" {
+			c.report(&place{step: pathOf(r.cycle)}, "$ref", rules.NotRecursive, false)
+		}
+	}
 	c.limits()
 	if len(c.findings) > MaxFindings {
 		return fail(fmt.Sprintf("the schema has more than %d findings", MaxFindings), nil)
@@ -51,7 +56,6 @@ func Check(schema json.RawMessage, rules Rules) (json.RawMessage, []dialects.Fin
 	return schema, c.findings, nil
 }
 
-// checker checks one schema.
 type checker struct {
 	rules    *Rules
 	findings []dialects.Finding
@@ -132,7 +136,6 @@ func (c *checker) propertyNames(at *place, properties *Value) {
 	}
 }
 
-// objectRoot checks that the outermost schema is that of an object.
 func (c *checker) objectRoot(root *Value) {
 	rule := c.rules.ObjectRoot
 	if rule.Severity == "" {
@@ -143,17 +146,6 @@ func (c *checker) objectRoot(root *Value) {
 	}
 	if root.Get("properties") == nil {
 		c.report((*place)(nil).member("properties"), "properties", rule, false)
-	}
-}
-
-// recursion reports a schema that refers to itself.
-func (c *checker) recursion(root *Value) {
-	if c.rules.NotRecursive.Severity == "" {
-		return
-	}
-	r := newReferences(root)
-	if r.visit(root); r.cycle != "" {
-		c.report(&place{step: pathOf(r.cycle)}, "$ref", c.rules.NotRecursive, false)
 	}
 }
 
@@ -179,7 +171,6 @@ func (c *checker) count(keyword Member) {
 	}
 }
 
-// limits reports how the schema exceeds the limits.
 func (c *checker) limits() {
 	for _, l := range []struct {
 		keyword    string

@@ -63,19 +63,16 @@ func Weakened(message, fix string) Keyword {
 	return Keyword{Severity: dialects.Weakened, Message: message, Fix: fix}
 }
 
-// Only returns the rule with Taken.
 func (k Keyword) Only(taken func(schema *Value, keyword string) bool) Keyword {
 	k.Taken = taken
 	return k
 }
 
-// Enter returns the rule with Inside.
 func (k Keyword) Enter() Keyword {
 	k.Inside = true
 	return k
 }
 
-// Drop returns the rule with Dropped.
 func (k Keyword) Drop() Keyword {
 	k.Dropped = true
 	return k
@@ -155,8 +152,7 @@ type NameRule struct {
 	Message string
 }
 
-// name returns the findings for the name of a tool. Names are never changed, since calls come back under
-// the name that was offered.
+// name returns the findings for a tool's name, which is never changed: calls come back under the name that was offered.
 func (r NameRule) name(name string) []dialects.Finding {
 	fault := r.fault(name)
 	if fault == "" {
@@ -202,7 +198,6 @@ func (r NameRule) fault(name string) string {
 
 func letter(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// allowed describes the allowed names.
 func (r NameRule) allowed() string {
 	var parts []string
 	if r.Extra != "" {

@@ -73,7 +73,6 @@ func unheld(findings []dialects.Finding) []dialects.Finding {
 	return reasons
 }
 
-// describesObject returns whether a schema is for objects.
 func describesObject(schema *Value) bool {
 	return schema.Get("type").HasText("object") || schema.Get("properties").IsObject()
 }
@@ -92,8 +91,7 @@ func (c *checker) closed(schema *Value, at *place) {
 	c.report(at.member("additionalProperties"), "additionalProperties", rule, !free)
 }
 
-// allRequired makes every property required. It returns the indexes of those that were optional, which the
-// caller makes nullable.
+// allRequired makes every property required, and returns the indexes of those that the caller must make nullable.
 func (c *checker) allRequired(schema *Value, at *place) []int {
 	rule := c.rules.AllRequired
 	if rule.Severity == "" {

@@ -19,7 +19,6 @@ type Value struct {
 	elements []*Value
 }
 
-// Member is one member of an object.
 type Member struct {
 	Name  string
 	Value *Value
@@ -71,19 +70,14 @@ func valueOf(v jsontext.Value, left *int) *Value {
 // Literal returns the value of a JSON string, number, true, false or null. It must be JSON.
 func Literal(text string) *Value { return &Value{literal: text} }
 
-// String returns the value of a text.
 func String(text string) *Value { return &Value{literal: jsontext.Quote(text)} }
 
-// List returns an array.
 func List(elements ...*Value) *Value { return &Value{elements: elements} }
 
-// Object returns an object.
 func Object(members ...Member) *Value { return &Value{object: true, members: members} }
 
-// IsObject returns whether the value is an object.
 func (v *Value) IsObject() bool { return v != nil && v.object }
 
-// IsList returns whether the value is an array.
 func (v *Value) IsList() bool { return v != nil && !v.object && v.literal == "" }
 
 // Literal returns the JSON of a string, number, true, false or null, or "" for an object or an array.
@@ -142,9 +136,7 @@ func (v *Value) Set(name string, value *Value) {
 
 // Delete removes a member, if it is there.
 func (v *Value) Delete(name string) {
-	if i := v.index(name); i >= 0 {
-		v.members = slices.Delete(v.members, i, i+1)
-	}
+	v.members = slices.DeleteFunc(v.members, func(m Member) bool { return m.Name == name })
 }
 
 func (v *Value) index(name string) int {

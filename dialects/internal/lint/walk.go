@@ -73,58 +73,48 @@ type references struct {
 	cycle string            // the reference; empty if there is none
 }
 
-// newReferences finds the schemas that anchors name. Those in a schema with an $id, to which a name would
-// also belong, are for the dialects' rules to report; see NestedID.
-func newReferences(root *Value) *references {
-	r := &references{root: root, found: map[string]*Value{}, open: map[*Value]bool{}}
-	r.addAnchors(root)
-	return r
+// eachText visits the keywords of a schema and of those within it whose values are texts.
+func eachText(schema *Value, visit func(schema *Value, keyword, text string)) {
+	for _, m := range schema.Members() {
+		if text, ok := m.Value.Text(); ok {
+			visit(schema, m.Name, text)
+		}
+		each(m, nil, func(child *Value, _ *place) { eachText(child, visit) })
+	}
 }
 
-// addAnchors adds the anchors of a schema and of those within it. Drafts before 2019-09 write one as $id: "#name".
-func (r *references) addAnchors(schema *Value) {
-	for _, m := range schema.Members() {
-		name, isText := m.Value.Text()
+// newReferences finds the schemas that anchors name. Drafts before 2019-09 write one as $id: "#name". Those in a schema
+// with an $id, to which a name would also belong, are for the dialects' rules to report; see NestedID.
+func newReferences(root *Value) *references {
+	r := &references{root: root, found: map[string]*Value{}, open: map[*Value]bool{}}
+	eachText(root, func(schema *Value, keyword, name string) {
 		switch {
-		case isText && (m.Name == "$anchor" || m.Name == "$dynamicAnchor"):
+		case keyword == "$anchor" || keyword == "$dynamicAnchor":
 			r.found["#"+name] = schema
-		case isText && m.Name == "$id" && len(name) > 1 && name[0] == '#':
+		case keyword == "$id" && len(name) > 1 && name[0] == '#':
 			r.found[name] = schema
-		default:
-			each(m, nil, func(child *Value, _ *place) { r.addAnchors(child) })
 		}
-	}
+	})
+	return r
 }
 
 // visit follows the references of a schema and of those within it.
 func (r *references) visit(schema *Value) {
 	r.open[schema] = true
-	for _, reference := range referencesIn(schema, nil) {
-		target := r.resolve(reference)
-		if target == nil || r.cycle != "" {
-			continue
+	eachText(schema, func(_ *Value, keyword, reference string) {
+		if keyword != "$ref" || r.cycle != "" {
+			return
 		}
+		target := r.resolve(reference)
 		if going, seen := r.open[target]; going {
 			r.cycle = reference
-		} else if !seen {
+		} else if target != nil && !seen {
 			r.visit(target)
 		}
-	}
+	})
 	r.open[schema] = false
 }
 
-// referencesIn appends the references of a schema and of those within it.
-func referencesIn(schema *Value, list []string) []string {
-	for _, m := range schema.Members() {
-		if text, ok := m.Value.Text(); ok && m.Name == "$ref" {
-			list = append(list, text)
-		}
-		each(m, nil, func(child *Value, _ *place) { list = referencesIn(child, list) })
-	}
-	return list
-}
-
-// resolve returns the schema that a reference refers to, or nil.
 func (r *references) resolve(reference string) *Value {
 	target, known := r.found[reference]
 	if known {

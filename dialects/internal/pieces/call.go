@@ -1,7 +1,7 @@
 package pieces
 
 import (
-	"encoding/json"
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -37,22 +37,8 @@ func (c *Call) Replace(whole Text) {
 // Whole returns the call. Nothing may be added afterwards.
 func (c *Call) Whole() tool.Call {
 	c.arguments.WriteString(c.halves.End())
-	kind := c.Type
-	if kind == "" {
-		kind = tool.FunctionCall
-	}
-	return tool.Call{ID: c.ID, Type: kind, Function: tool.Function{Name: c.Name, Arguments: c.arguments.String()}}
-}
-
-// MarkCut marks the calls of a truncated response that are incomplete. A function call is complete if its
-// arguments are JSON; the last call of a custom tool may always be truncated.
-func MarkCut(calls []tool.Call) {
-	for i := range calls {
-		calls[i].Incomplete = !json.Valid([]byte(calls[i].Function.Arguments))
-		if calls[i].Type == tool.CustomCall {
-			calls[i].Incomplete = i == len(calls)-1
-		}
-	}
+	return tool.Call{ID: c.ID, Type: cmp.Or(c.Type, tool.FunctionCall),
+		Function: tool.Function{Name: c.Name, Arguments: c.arguments.String()}}
 }
 
 // Free returns an id for the call at a position, and adds it to those taken.

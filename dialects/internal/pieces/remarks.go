@@ -2,6 +2,7 @@ package pieces
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,14 +31,9 @@ func FillIDs(calls []tool.Call) (remarks []string) {
 
 // Filled returns the remark about calls that were given an id; nil for none.
 func Filled(calls []tool.Call) []string {
-	if len(calls) == 0 {
-		return nil
-	}
-	var named []string
-	for _, call := range calls[:min(len(calls), maxNamed)] {
-		named = append(named, fmt.Sprintf("%s (%s)", tool.Shown(call.Function.Name, 64), call.ID))
-	}
-	return []string{"calls without an id were given one, which their results have: " + listed(named, len(calls))}
+	return remark("calls without an id were given one, which their results have: %s", calls, func(call tool.Call) string {
+		return fmt.Sprintf("%s (%s)", tool.Shown(call.Function.Name, 64), call.ID)
+	})
 }
 
 // Repeated returns the remark about calls with the same id; nil for none.
@@ -49,57 +45,40 @@ func Repeated(calls []tool.Call) []string {
 			ids = append(ids, call.ID)
 		}
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	var named []string
-	for _, id := range ids[:min(len(ids), maxNamed)] {
-		named = append(named, fmt.Sprintf("%s (%d calls)", tool.Shown(id, 64), times[id]))
-	}
-	return []string{"calls have the same id, so only the order tells their results apart: " + listed(named, len(ids))}
+	return remark("calls have the same id, so only the order tells their results apart: %s", ids, func(id string) string {
+		return fmt.Sprintf("%s (%d calls)", tool.Shown(id, 64), times[id])
+	})
 }
 
 // Unread returns the remark about calls in alternatives to the first choice, or candidate; nil for none. The
 // alternatives are given by their index, in any order.
 func Unread(kind string, indexes map[int64]bool) []string {
-	if len(indexes) == 0 {
+	return remark("only the first "+kind+" is read, but there are calls in %s, too", slices.Sorted(maps.Keys(indexes)),
+		func(index int64) string { return fmt.Sprintf("%s %d", kind, index) })
+}
+
+// remark returns the remark about a list; nil for an empty one. The names of the first elements and the number of the
+// remaining ones replace the %s in the format.
+func remark[T any](format string, list []T, name func(T) string) []string {
+	if len(list) == 0 {
 		return nil
 	}
-	var sorted []int64
-	for index := range indexes {
-		sorted = append(sorted, index)
-	}
-	slices.Sort(sorted)
 	var named []string
-	for _, index := range sorted[:min(len(sorted), maxNamed)] {
-		named = append(named, fmt.Sprintf("%s %d", kind, index))
+	for _, element := range list[:min(len(list), maxNamed)] {
+		named = append(named, name(element))
 	}
-	return []string{fmt.Sprintf("only the first %s is read, but there are calls in %s, too", kind,
-		listed(named, len(sorted)))}
-}
-
-// Ended returns the remark about why the provider ended a response, with its message, if there is one.
-func Ended(reason, message string) string {
-	return said("the provider ended the response with the reason ", reason, message)
-}
-
-// Blocked returns the remark about a prompt to which the provider gives no response.
-func Blocked(reason, message string) string {
-	return said("the provider blocked the prompt with the reason ", reason, message)
-}
-
-func said(what, reason, message string) string {
-	what += tool.Shown(reason, 64)
-	if message != "" {
-		what += ": " + tool.Shown(message, 512)
-	}
-	return what
-}
-
-// listed joins the names of the first elements of a list, and adds the number of the remaining ones.
-func listed(named []string, all int) string {
-	if more := all - len(named); more > 0 {
+	if more := len(list) - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))
 	}
-	return strings.Join(named, ", ")
+	return []string{fmt.Sprintf(format, strings.Join(named, ", "))}
+}
+
+// Reason returns the remark about what the provider did, such as to end the response, and for which reason. message
+// explains the reason; it may be empty.
+func Reason(did, reason, message string) string {
+	remark := fmt.Sprintf("the provider %s with the reason %s", did, tool.Shown(reason, 64))
+	if message != "" {
+		remark += ": " + tool.Shown(message, 512)
+	}
+	return remark
 }

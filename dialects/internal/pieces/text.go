@@ -71,7 +71,6 @@ func lastEscape(inner []byte) rune {
 	return escape(inner[at:])
 }
 
-// Empty returns whether the text is empty.
 func (t Text) Empty() bool { return t == Text{} }
 
 // String returns the text with U+FFFD for halves of characters.

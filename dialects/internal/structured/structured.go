@@ -48,7 +48,6 @@ func strictly(message, fix string) lint.Keyword {
 	return lint.Keyword{Severity: dialects.Refused, Message: "strict mode refuses the request: " + message, Fix: fix}
 }
 
-// strictRules are the rules of strict mode.
 func strictRules() lint.Rules {
 	const notPermitted = "the keyword is not permitted"
 	formats := []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -60,8 +59,7 @@ func ReadAnswers[T any](
 	return answers.all(), nil
 }
 
-// all returns the answers of the last turn, with those of earlier turns as Earlier. It drops outputs that precede the
-// call with their id.
+// all returns the answers of the last turn. It drops outputs that precede the call with their id.
 func (a *Answers) all() dialects.Answers {
 	earlier := none()
 	for i, output := range a.earlier {
@@ -109,8 +107,8 @@ func (a *Answers) AddApproval(r Reader, approval tool.Approval) error {
 
 // add adds an answer of any kind, within the bound on all of them.
 func add[T any](r Reader, a *Answers, list *[]T, answer T) error {
-	if len(a.found.Outputs)+len(a.found.Named)+len(a.found.Approvals)+len(a.earlier)+len(a.decided) == limits.Calls {
-		return r.Fail("", "is one answer too many; there can be %d", limits.Calls)
+	if len(a.found.Outputs)+len(a.found.Named)+len(a.found.Approvals)+len(a.earlier)+len(a.decided) == MaxCalls {
+		return r.Fail("", "is one answer too many; there can be %d", MaxCalls)
 	}
 	*list = append(*list, answer)
 	return nil

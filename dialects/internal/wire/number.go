@@ -2,8 +2,8 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
-	"reflect"
 	"strconv"
 
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
@@ -15,13 +15,18 @@ type Integer int64
 
 // UnmarshalJSON reads a number. null leaves it unchanged.
 func (i *Integer) UnmarshalJSON(data []byte) error {
-	read, kind := integer(data)
-	if kind != "" {
-		return &json.UnmarshalTypeError{Value: kind, Type: reflect.TypeFor[int64]()}
+	err := json.Unmarshal(data, (*int64)(i))
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return err
 	}
-	if read != nil {
-		*i = Integer(*read)
+	const exactly = 1 << 53 // up to here, 64-bit floats have all integers
+	value, err := strconv.ParseFloat(string(data), 64)
+	if err != nil || value != math.Trunc(value) || math.Abs(value) > exactly {
+		wrong.Value = tool.Shown(wrong.Value, 64+len("number "))
+		return wrong
 	}
+	*i = Integer(value)
 	return nil
 }
 
@@ -31,37 +36,8 @@ type Count int64
 
 // UnmarshalJSON reads any JSON value.
 func (c *Count) UnmarshalJSON(data []byte) error {
-	if read, _ := integer(data); read != nil {
-		*c = Count(*read)
-	}
+	_ = (*Integer)(c).UnmarshalJSON(data)
 	return nil
-}
-
-// integer returns the value of an integer, or nil for null. kind describes any other JSON value.
-func integer(data []byte) (read *int64, kind string) {
-	switch c := data[0]; {
-	case c == '-' || c >= '0' && c <= '9':
-	case c == '"':
-		return nil, "string"
-	case c == '{':
-		return nil, "object"
-	case c == '[':
-		return nil, "array"
-	case c == 'n':
-		return nil, ""
-	default:
-		return nil, "bool"
-	}
-	if whole, err := strconv.ParseInt(string(data), 10, 64); err == nil {
-		return &whole, ""
-	}
-	const exactly = 1 << 53 // up to here, 64-bit floats have all integers
-	value, err := strconv.ParseFloat(string(data), 64)
-	if err != nil || value != math.Trunc(value) || math.Abs(value) > exactly {
-		return nil, "number " + tool.Shown(string(data), 64)
-	}
-	whole := int64(value)
-	return &whole, ""
 }
 
 // Counts decodes the counts of tokens in an object, of which T has [Count] members. Anything else leaves them

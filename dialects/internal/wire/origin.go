@@ -16,7 +16,6 @@ const maxOrigin = 4096
 // OriginMember is a member of an origin. Its JSON is empty if it is absent.
 type OriginMember struct{ name, json string }
 
-// Member returns a member of an origin.
 func Member(name string, value json.RawMessage) OriginMember {
 	if Absent(value) {
 		return OriginMember{}

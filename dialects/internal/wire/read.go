@@ -4,6 +4,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -13,9 +14,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // Reader decodes one part of a document, and reports faults with their paths.
@@ -41,6 +42,12 @@ func (r Reader) Fail(path, format string, arguments ...any) error {
 func (r Reader) Reported(path, format string, arguments ...any) error {
 	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: join(r.Path, path),
 		Message: fmt.Sprintf(format, arguments...), Reported: true}
+}
+
+// Answered returns the error that the provider sent instead of a response.
+func (r Reader) Answered(kind, message string) error {
+	return r.Reported("", "the provider answered with %s: %s", tool.Shown(cmp.Or(kind, "an error"), 64),
+		tool.Shown(message, 512))
 }
 
 func (r Reader) fail(path, message string, cause error) error {
@@ -101,10 +108,10 @@ func wanted(kind reflect.Kind) string {
 	return "an integer"
 }
 
-// Bounded fails where the arguments of a call have more than [limits.Arguments] bytes.
+// Bounded fails where the arguments of a call have more than [MaxArguments] bytes.
 func (r Reader) Bounded(path string, bytes int) error {
-	if bytes > limits.Arguments {
-		return r.Fail(path, "has arguments of more than %d bytes", limits.Arguments)
+	if bytes > MaxArguments {
+		return r.Fail(path, "has arguments of more than %d bytes", MaxArguments)
 	}
 	return nil
 }
@@ -152,8 +159,13 @@ func Each[T any](
 	return nil
 }
 
-// maxElements bounds the elements of a document: messages, items, or the events of a stream.
-const maxElements = 65_536
+// The limits on input from providers and clients that all dialects share.
+const (
+	MaxCalls     = 4096    // calls in one response, and answers in one document
+	MaxParts     = 4096    // parts of one result, in a document of answers
+	MaxArguments = 1 << 20 // bytes of one call's arguments
+	maxElements  = 65_536  // elements of a document: messages, items, or the events of a stream
+)
 
 // Elements calls visit with each element of a document that is an array, or with the whole of any other
 // document.
@@ -199,7 +211,6 @@ func (r Reader) Sequence(document []byte, visit func(r Reader, element json.RawM
 	}
 }
 
-// join appends the path of a part to the path of the whole. Either may be empty.
 func join(whole, part string) string {
 	if whole == "" || part == "" || part[0] == '[' {
 		return whole + part

@@ -43,7 +43,6 @@ func (o *Output) Say(kind tool.ResponseType, text string) {
 	}
 }
 
-// Call adds the piece for a call.
 func (o *Output) Call(call tool.Call) {
 	o.add(tool.ResponseToolCall, "").ToolCalls = []tool.Call{call}
 }

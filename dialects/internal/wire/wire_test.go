@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -135,7 +134,7 @@ func TestAnswersAreGathered(t *testing.T) {
 	assert.Equal(t, dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}, found)
 
 	// Answers of all kinds count.
-	most := strings.Repeat(`"named","output","approval","output",`, limits.Calls/4)
+	most := strings.Repeat(`"named","output","approval","output",`, MaxCalls/4)
 	noerr.Get(ReadAnswers(r, []byte("["+strings.TrimSuffix(most, ",")+"]"), "under", sort))(t)
 	for _, last := range []string{`"named"`, `"output"`, `"approval"`} {
 		found, err = ReadAnswers(r, []byte("["+most+last+"]"), "under", sort)

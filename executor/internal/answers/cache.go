@@ -102,8 +102,7 @@ func (c *Cache[K, V]) get(key K) (answer V, ok bool) {
 	return e.answer, true
 }
 
-// put keeps an answer in place of any that is kept for the question. If there was a barrier in any of the
-// question's domains since it was asked, put does nothing. The caller must hold c.mu.
+// put keeps an answer, unless there was a barrier in any of its domains since it was asked. The caller must hold c.mu.
 func (c *Cache[K, V]) put(question Question[K], asked moment, answer V, size int64) {
 	if size < 1 || size > c.limit || question.TTL <= 0 || !c.undisturbed(question.Domains, asked) {
 		return
@@ -137,8 +136,7 @@ func (c *Cache[K, V]) unchanged(domains []string, since moment) bool {
 	return since >= c.known
 }
 
-// undisturbed reports whether no barrier in the domains was in progress then, or began or ended since. The caller must
-// hold c.mu.
+// undisturbed is unchanged, with no barrier in the domains in progress since then. The caller must hold c.mu.
 func (c *Cache[K, V]) undisturbed(domains []string, since moment) bool {
 	for _, name := range domains {
 		if c.domains[name].open > 0 { // it was open then, or has changed the domain since
@@ -157,7 +155,6 @@ func (c *Cache[K, V]) Barrier(domains ...string) (end func()) {
 	return func() { once.Do(func() { c.change(domains, -1) }) }
 }
 
-// change notes that a barrier has begun or ended.
 func (c *Cache[K, V]) change(domains []string, open int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

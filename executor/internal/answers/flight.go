@@ -95,8 +95,7 @@ func (c *Cache[K, V]) enter(question Question[K], join, ready bool) (answer V, f
 	return answer, Asked, f
 }
 
-// wait waits until the flight has landed. It fails if ctx has ended by then, unless there is an
-// answer.
+// wait waits until the flight has landed. If ctx has ended by then, it fails unless there is an answer.
 func (f *Flight[K, V]) wait(ctx context.Context) error {
 	select {
 	case <-f.landed:

@@ -50,7 +50,6 @@ func New[K comparable](failures int, open time.Duration) *Breakers[K] {
 	return &Breakers[K]{failures: failures, open: open}
 }
 
-// Outcome is the result of a call.
 type Outcome int
 
 // The outcomes.
@@ -87,7 +86,6 @@ type OpenError struct {
 	Until time.Time
 }
 
-// Error returns the number of failures and the time.
 func (e *OpenError) Error() string {
 	return fmt.Sprintf("breaker: the circuit is open after %d consecutive failures, until %s", e.Failures,
 		e.Until.Format(time.RFC3339))
@@ -153,7 +151,6 @@ func (a Attempt[K]) Report(outcome Outcome) State {
 	return Unchanged
 }
 
-// probed takes the report of a probe.
 func (b *Breakers[K]) probed(c *circuit, probe uint64, outcome Outcome, now time.Time) State {
 	if c == nil || c.probe != probe {
 		return Unchanged // it was given up

@@ -15,8 +15,7 @@ const (
 	maxNameShown = 64
 )
 
-// content returns the parts in at most room bytes. The last parts are replaced by one description if there is no room
-// for a description of each.
+// content returns the parts in at most room bytes. One description replaces the last parts if there is no more room.
 func (c *cutter) content(parts []tool.Content, room int) []tool.Content {
 	if contentSize(parts) <= room {
 		return parts
@@ -46,8 +45,7 @@ func (c *cutter) content(parts []tool.Content, room int) []tool.Content {
 	return kept
 }
 
-// places returns how many parts can be kept or described each, and the room that they share: all of it, or what
-// the description of the rest leaves.
+// places returns how many parts can be kept or described each, and the room that they share.
 func places(parts []tool.Content, room int) (n, left int) {
 	need := 0 // the minimum for the parts so far
 	fitting := 0
@@ -63,8 +61,7 @@ func places(parts []tool.Content, room int) (n, left int) {
 	return len(parts), room
 }
 
-// levelOut returns which parts with binary data are dropped, and the size that no other part may exceed for
-// all to fit.
+// levelOut returns which parts with binary data are dropped, and the size that no other part may exceed.
 func levelOut(parts []tool.Content, room int) (gone []bool, level int) {
 	sizes := make([]int, len(parts))
 	for i := range parts {
@@ -121,7 +118,6 @@ func (c *cutter) appendPlaceholder(kept []tool.Content, cut tool.Cut, about stri
 	return append(kept, part)
 }
 
-// describe returns the type, the name and the size of a part.
 func describe(p *tool.Content) string {
 	text := tool.Shown(p.Type, maxNameShown)
 	if p.Name != "" {

@@ -3,7 +3,6 @@ package output
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/tool"
 )
@@ -43,13 +42,7 @@ func cutLog(log string, limit int) string {
 	if len(log) <= limit {
 		return log
 	}
-	first, last := limit/4, len(log)-limit/4*3
-	for first > 0 && !utf8.RuneStart(log[first]) {
-		first--
-	}
-	for last < len(log) && !utf8.RuneStart(log[last]) {
-		last++
-	}
+	first, last := runeBefore(log, limit/4), runeAfter(log, len(log)-limit/4*3)
 	note := fmt.Sprintf("\n[cut after %d bytes: %d bytes left out]\n", first, last-first)
 	return strings.Join([]string{log[:first], log[last:]}, note) // no part of the whole is held
 }

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"unicode/utf8"
 	"weak"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -79,7 +78,6 @@ func (k *Tenants) forget(tenant string) {
 // texts count until nothing refers to it.
 type Store struct{ *texts }
 
-// texts are those of a store.
 type texts struct {
 	limit  int64
 	shared *Shared // whose lock guards the fields below
@@ -200,8 +198,14 @@ func (s *texts) Page(reference string, from, limit int64) (tool.Page, error) {
 	if limit == 0 {
 		limit = DefaultPage
 	}
-	begin := runeStart(text, from)
-	end := pageEnd(text, begin, limit)
+	begin := int64(runeAfter(text, int(from)))
+	end := total
+	if limit < total-begin {
+		end = int64(runeBefore(text, int(begin+limit)))
+	}
+	if end == begin {
+		end = int64(runeAfter(text, int(min(begin+1, total))))
+	}
 	page := tool.Page{
 		Reference: reference, From: begin, Next: end, Total: total,
 		// A substring would keep the whole string in memory.
@@ -227,27 +231,4 @@ func (s *texts) text(reference string) (string, error) {
 
 func refused(reference string, err error) error {
 	return fmt.Errorf("reference %q: %w", tool.Shown(reference, 128), err)
-}
-
-// runeStart returns the start of the first code point at or after a byte.
-func runeStart(text string, from int64) int64 {
-	for from < int64(len(text)) && !utf8.RuneStart(text[from]) {
-		from++
-	}
-	return from
-}
-
-// pageEnd returns the end of a page, which has at least one code point if there is one.
-func pageEnd(text string, begin, limit int64) int64 {
-	if limit >= int64(len(text))-begin {
-		return int64(len(text))
-	}
-	end := begin + limit
-	for end > begin && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	if end == begin {
-		return runeStart(text, begin+1)
-	}
-	return end
 }

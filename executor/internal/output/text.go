@@ -44,16 +44,12 @@ func separator(text, mark string) string {
 // several. Longer characters are cut between code points.
 const maxBack = 16
 
-// head returns the longest beginning of a valid text that has at most limit bytes and does
-// not end inside a character.
+// head returns the longest beginning of a valid text that fits and does not end inside a character.
 func head(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	end := max(limit, 0)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
+	end := runeBefore(text, max(limit, 0))
 	back := end
 	for range maxBack {
 		if back == 0 || !joined(text, back) {
@@ -65,10 +61,25 @@ func head(text string, limit int) string {
 	return text[:end]
 }
 
+// runeBefore returns the start of the last code point at or before a byte.
+func runeBefore(text string, at int) int {
+	for at > 0 && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	return at
+}
+
+// runeAfter returns the start of the first code point at or after a byte, or the end of the text.
+func runeAfter(text string, at int) int {
+	for at < len(text) && !utf8.RuneStart(text[at]) {
+		at++
+	}
+	return at
+}
+
 const zeroWidthJoiner = '\u200D'
 
-// joined reports whether the code points on both sides belong to one character: combining
-// marks, emoji of several parts or with a skin tone, and line ends.
+// joined reports whether the code points on both sides belong to one character, such as an emoji of several parts.
 func joined(text string, at int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	after, _ := utf8.DecodeRuneInString(text[at:])
@@ -79,8 +90,7 @@ func joined(text string, at int) bool {
 		unicode.Is(unicode.M, after) || after >= 0x1F3FB && after <= 0x1F3FF
 }
 
-// partBytes is the overhead of each part of the content, which has members and braces: many empty parts must be
-// bounded as well.
+// partBytes is the overhead of each part of the content: many empty parts must be bounded as well.
 const partBytes = 16
 
 const replacement = "\uFFFD"
@@ -109,11 +119,6 @@ func aboutSize(p *tool.Content) int {
 	return partBytes + len(p.Type) + len(p.URL) + len(p.Name) + len(p.MIMEType)
 }
 
-func validPart(p *tool.Content) bool {
-	return utf8.ValidString(p.Text) && utf8.ValidString(p.Type) && utf8.ValidString(p.URL) &&
-		utf8.ValidString(p.Name) && utf8.ValidString(p.MIMEType)
-}
-
 // Valid returns the result with all text as valid UTF-8, with U+FFFD in place of invalid bytes. The given result is
 // never written to. In JSON, invalid bytes can only be inside strings.
 func Valid(r tool.Result) tool.Result {
@@ -121,17 +126,16 @@ func Valid(r tool.Result) tool.Result {
 	if !utf8.Valid(r.Data) {
 		r.Data = bytes.ToValidUTF8(r.Data, []byte(replacement))
 	}
-	copied := false
-	for i := range r.Content {
-		if validPart(&r.Content[i]) {
-			continue
+	if slices.ContainsFunc(r.Content, func(p tool.Content) bool {
+		return !utf8.ValidString(p.Text) || !utf8.ValidString(p.Type) || !utf8.ValidString(p.URL) ||
+			!utf8.ValidString(p.Name) || !utf8.ValidString(p.MIMEType)
+	}) {
+		r.Content = slices.Clone(r.Content)
+		for i := range r.Content {
+			p := &r.Content[i]
+			p.Text, p.Type, p.URL = validText(p.Text), validText(p.Type), validText(p.URL)
+			p.Name, p.MIMEType = validText(p.Name), validText(p.MIMEType)
 		}
-		if !copied {
-			r.Content, copied = slices.Clone(r.Content), true
-		}
-		p := &r.Content[i]
-		p.Text, p.Type, p.URL = validText(p.Text), validText(p.Type), validText(p.URL)
-		p.Name, p.MIMEType = validText(p.Name), validText(p.MIMEType)
 	}
 	return r
 }
@@ -143,7 +147,6 @@ func validText(text string) string {
 	return strings.ToValidUTF8(text, replacement)
 }
 
-// Clone returns a deep copy of a result.
 func Clone(r tool.Result) tool.Result {
 	r.Data = bytes.Clone(r.Data)
 	r.Content = slices.Clone(r.Content)

@@ -42,10 +42,8 @@ type Error struct {
 	Limit Limit // the one that was reached when the call was refused
 }
 
-// Error returns the kind and the limit.
 func (e *Error) Error() string { return fmt.Sprintf("queue: %v (limit: %s)", e.Kind, e.Limit) }
 
-// Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
 // Limits bound how many calls run and wait. All of them must be positive.
@@ -113,7 +111,6 @@ func New(limits Limits) *Queue {
 	}
 }
 
-// Load returns the numbers of running and waiting calls.
 func (q *Queue) Load() (running, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -196,7 +193,6 @@ func (q *Queue) reached(p *Place) Limit {
 	return ""
 }
 
-// start gives a call a place.
 func (q *Queue) start(p *Place) {
 	q.clock++
 	p.runs = true
@@ -257,7 +253,6 @@ func (t *tenant) next(perTool int) (best *Place) {
 // largest size.
 const manyTenants = 1024
 
-// register registers a call.
 func (q *Queue) register(c Call) *Place {
 	q.clock++
 	t := q.tenants[c.Tenant]
@@ -307,7 +302,6 @@ func (q *Queue) unregister(p *Place) {
 	p.tenant, p.session, p.tool = nil, nil, nil
 }
 
-// stopWaiting removes a call from the waiting ones.
 func (p *Place) stopWaiting() {
 	i := slices.Index(p.tenant.waiting, p)
 	p.tenant.waiting = slices.Delete(p.tenant.waiting, i, i+1)

@@ -64,8 +64,7 @@ func (b bound) limit(whole bool) (*big.Rat, string, bool) {
 	return new(big.Rat).SetInt(floor), floor.String(), true
 }
 
-// exact returns a number as a fraction. It refuses those whose digits or exponents make
-// fractions large.
+// exact returns a number as a fraction, unless its digits or exponent would make the fraction large.
 func exact(literal string) (*big.Rat, bool) {
 	const most = 128
 	if literal == "" || len(literal) > most {

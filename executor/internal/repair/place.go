@@ -73,7 +73,6 @@ func gather(nodes []*schema.Node) (all []*schema.Node) {
 	return all
 }
 
-// member returns the place of a member of the objects at a place.
 func (p places) member(at place, name string) place {
 	var nodes []*schema.Node
 	for _, n := range at.nodes {
@@ -86,7 +85,6 @@ func (p places) member(at place, name string) place {
 	return p.of(nodes...)
 }
 
-// element returns the place of an element of the arrays at a place.
 func (p places) element(at place, index int) place {
 	var nodes []*schema.Node
 	for _, n := range at.nodes {
@@ -120,7 +118,6 @@ func (p place) properties() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// declares reports whether a schema at the place names a member.
 func (p place) declares(name string) bool {
 	return slices.ContainsFunc(p.nodes, func(n *schema.Node) bool { return n.Properties[name] != nil })
 }

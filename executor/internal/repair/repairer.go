@@ -56,7 +56,6 @@ type Repairer struct {
 	shallow  shallow
 }
 
-// Result is the outcome of a repair.
 type Result struct {
 	Arguments tool.Arguments
 	// Repairs are the changes, in an order in which they can be applied; nil if there are none.

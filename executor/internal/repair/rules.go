@@ -31,8 +31,7 @@ const (
 // absent records a value that is not there.
 const absent = "null"
 
-// castString returns a string's text as a number or a boolean, and the rule, if such a
-// value is allowed and no string.
+// castString returns a string's text as a number or a boolean, where no string is allowed, and the rule.
 func castString(v jsontext.Value, allowed schema.Types) (Rule, string) {
 	if v.Kind() != jsontext.String || allowed.Has(schema.String) {
 		return "", ""
@@ -112,8 +111,7 @@ func (w *walk) wrapArray(at *spot, v jsontext.Value, p place) (string, bool) {
 	return "[" + element + "]", true
 }
 
-// dropNull reports whether a member is left out because it is null, which is neither
-// allowed nor required.
+// dropNull reports whether to leave out a member that is null, which is neither allowed nor required.
 func (w *walk) dropNull(at *spot, name, text string, p, inner place) bool {
 	if !w.rules || text != "null" || inner.types.Has(schema.Null) || !p.declares(name) || p.requires(name) {
 		return false
@@ -122,8 +120,7 @@ func (w *walk) dropNull(at *spot, name, text string, p, inner place) bool {
 	return true
 }
 
-// unwrap returns the arguments inside an object whose only member has a wrapper's name and is not a parameter.
-// names are those of the tool.
+// unwrap returns the arguments inside an object whose only member is a wrapper. names are those of the tool.
 func (w *walk) unwrap(v jsontext.Value, root place, names []string) jsontext.Value {
 	if v.Len() != 1 {
 		return v
@@ -135,7 +132,8 @@ func (w *walk) unwrap(v jsontext.Value, root place, names []string) jsontext.Val
 			return v
 		}
 		for other := range inner.Members() {
-			if !w.isParameter(root, other.String()) && !w.isAlias(other.String()) {
+			isAlias := func(a manifests.ParameterAlias) bool { return a.Name == other.String() }
+			if !w.isParameter(root, other.String()) && !slices.ContainsFunc(w.aliases, isAlias) {
 				return v
 			}
 		}
@@ -158,17 +156,12 @@ func (w *walk) unwrap(v jsontext.Value, root place, names []string) jsontext.Val
 	return v
 }
 
-func (w *walk) isAlias(name string) bool {
-	return slices.ContainsFunc(w.aliases, func(a manifests.ParameterAlias) bool { return a.Name == name })
-}
-
 // isParameter reports whether a model may set a member of the arguments.
 func (w *walk) isParameter(root place, name string) bool {
 	return !w.reserved(name) && root.declares(name)
 }
 
-// choose repairs a value for the one union that it does not fit, if all alternatives for
-// which that can be done come to the same value.
+// choose repairs a value for the one union that it does not fit, if all alternatives come to the same value.
 func (w *walk) choose(at *spot, text string, p place) string {
 	unfit := slices.DeleteFunc(slices.Clone(p.unions), func(u schema.Union) bool { return w.holds(u, text) })
 	if len(unfit) != 1 {

@@ -13,40 +13,24 @@ import (
 // that holds the object and, if tolerant is set, an object that is almost JSON. It returns
 // false for anything else.
 func Text(text string, tolerant bool) (tool.Arguments, []tool.Repair, bool) {
-	if len(text) > tool.MaxArgumentsBytes || !utf8.ValidString(text) {
+	rule, from, object := ParseJSON, strings.TrimSpace(text), ""
+	switch {
+	case len(text) > tool.MaxArgumentsBytes || !utf8.ValidString(text):
+	case json.Valid([]byte(text)):
+		_ = json.Unmarshal([]byte(from), &object) // which stays empty unless the text is a string
+	case tolerant:
+		rule, from = TolerantJSON, jsontext.Quote(text)
+		object, _ = readTolerant(text)
+	}
+	if strings.TrimSpace(object) == "" {
 		return tool.Arguments{}, nil, false
 	}
-	if json.Valid([]byte(text)) {
-		from := strings.TrimSpace(text)
-		if from[0] != '"' {
-			return tool.Arguments{}, nil, false
-		}
-		var said string
-		if err := json.Unmarshal([]byte(from), &said); err != nil {
-			return tool.Arguments{}, nil, false
-		}
-		return fromText(ParseJSON, from, said)
-	}
-	if !tolerant {
-		return tool.Arguments{}, nil, false
-	}
-	read, ok := readTolerant(text)
-	if !ok {
-		return tool.Arguments{}, nil, false
-	}
-	return fromText(TolerantJSON, jsontext.Quote(text), read)
-}
-
-func fromText(rule Rule, from, object string) (tool.Arguments, []tool.Repair, bool) {
 	arguments, err := tool.ParseArguments(object)
-	if err != nil || strings.TrimSpace(object) == "" {
-		return tool.Arguments{}, nil, false
-	}
-	to, err := arguments.MarshalJSON()
 	if err != nil {
 		return tool.Arguments{}, nil, false
 	}
-	return arguments, []tool.Repair{{Rule: string(rule), From: json.RawMessage(from), To: to}}, true
+	to, err := arguments.MarshalJSON()
+	return arguments, []tool.Repair{{Rule: string(rule), From: json.RawMessage(from), To: to}}, err == nil
 }
 
 // tolerant reads text that is almost JSON and writes it as JSON. It takes
@@ -74,7 +58,10 @@ func readTolerant(text string) (string, bool) {
 	if !t.space() || !t.value(0) || !t.space() || t.offset < len(t.text) {
 		return "", false
 	}
-	return string(t.out), json.Valid(t.out)
+	if !json.Valid(t.out) {
+		return "", false
+	}
+	return string(t.out), true
 }
 
 // unfence removes a code fence. It returns false if that is not closed.
@@ -140,8 +127,7 @@ func (t *tolerant) value(depth int) bool {
 	}
 }
 
-// container reads an object or an array, whose elements item reads. The closing bracket may be missing at the end of
-// the text.
+// container reads an object or an array. The closing bracket may be missing at the end of the text.
 func (t *tolerant) container(closing byte, depth int, item func(depth int) bool) bool {
 	t.out = append(t.out, t.text[t.offset])
 	t.offset++
@@ -211,7 +197,6 @@ func isNameRune(r rune) bool {
 var words = map[string]string{"true": "true", "false": "false", "null": "null", "True": "true", "False": "false",
 	"None": "null"}
 
-// word reads one of the words.
 func (t *tolerant) word() bool {
 	word, ok := words[t.identifier()]
 	t.out = append(t.out, word...)

@@ -84,7 +84,6 @@ func (w *walk) counted(at, inner place) place {
 	return inner
 }
 
-// note records a change.
 func (w *walk) note(at *spot, rule Rule, from, to string) {
 	w.add(tool.Repair{Path: at.path(), Rule: string(rule), From: json.RawMessage(from), To: json.RawMessage(to)})
 }
@@ -115,7 +114,6 @@ func (w *walk) fits(text string, nodes ...*schema.Node) bool {
 	return true
 }
 
-// value returns the repaired value.
 func (w *walk) value(at *spot, v jsontext.Value, p place) string {
 	text := v.Text()
 	if !w.rules && !w.defaults.anyInside(p.nodes) || !w.spend(len(text)) {

@@ -61,7 +61,6 @@ type callState struct {
 	bytes int64    // of its waiting outputs
 }
 
-// output is a waiting output of a call.
 type output struct {
 	emission *tool.Emission
 	time     time.Time
@@ -160,7 +159,6 @@ func pop[E any](list *[]E) E {
 	return first
 }
 
-// callState returns the call with an id.
 func (l *Sequencer) callState(id string) *callState {
 	c := l.callers[id]
 	if c == nil {
@@ -255,8 +253,7 @@ func (l *Sequencer) admit(c *callState, size int64) bool {
 	return true
 }
 
-// largest returns the call with the most waiting output, the newest if there are several, and how many calls have
-// any. There must be one.
+// largest returns the call with the most waiting output, the newest of several, and how many calls have any.
 func (l *Sequencer) largest() (largest *callState, among int64) {
 	for _, c := range l.queue {
 		if c.bytes == 0 {

@@ -16,7 +16,6 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// step is one thing to do.
 type step struct {
 	Do        string          `json:"do"`        // call, flood, raw, echo, log, burn, spin or fail
 	Name      string          `json:"name"`      // of the tool
@@ -28,16 +27,7 @@ type step struct {
 // answer is the result of a call or a failure.
 type answer struct {
 	*caisson.ToolResult
-	Failure *failure `json:",omitempty"`
-}
-
-// failure is an error of the SDK.
-type failure struct {
-	Text   string
-	Status caisson.Status
-	Denial *caisson.Denial `json:",omitempty"`
-	Limit  string          `json:",omitempty"`
-	Value  int64           `json:",omitempty"`
+	Failure *script.Failure `json:",omitempty"`
 }
 
 func main() {
@@ -87,12 +77,7 @@ func call(name string, arguments json.RawMessage) answer {
 	if err == nil {
 		return answer{ToolResult: result}
 	}
-	f := &failure{Text: err.Error()}
-	var known *caisson.Error
-	if errors.As(err, &known) {
-		f.Status, f.Denial, f.Limit, f.Value = known.Status, known.Denial, known.LimitName, known.LimitValue
-	}
-	return answer{Failure: f}
+	return answer{Failure: script.NewFailure(err)}
 }
 
 // end names how a call ended.

@@ -10,10 +10,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/guests/script"
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// part is one part of a result.
 type part struct {
 	Type     string `json:"type"`
 	Text     string `json:"text,omitempty"`
@@ -49,8 +49,7 @@ func main() {
 		err = json.NewEncoder(os.Stdout).Encode(answer)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		script.Fail(err)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/caisson-run/caisson/internal/guests/script"
 )
 
-// step is one thing to do.
 type step struct {
 	Do string `json:"do"` // net, netall, secret, raw, search, file or env
 	// Requests are for net, which sends them one after another, and netall, which sends them

@@ -3,13 +3,12 @@
 package main
 
 import (
-	"errors"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/guests/script"
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// request is a request that the SDK makes.
 type request struct {
 	Method    string      `json:"method"`
 	URL       string      `json:"url"`
@@ -20,24 +19,13 @@ type request struct {
 
 // answer is the result of a request or a question: a response or a failure.
 type answer struct {
-	Status    int         `json:"status,omitempty"`
-	URL       string      `json:"url,omitempty"`
-	Headers   [][2]string `json:"headers,omitempty"`
-	Body      string      `json:"body,omitempty"`
-	Truncated bool        `json:"truncated,omitempty"`
-	Exists    *bool       `json:"exists,omitempty"`
-	Error     *failure    `json:"error,omitempty"`
-}
-
-// failure is an error of the SDK.
-type failure struct {
-	Text       string          `json:"text"`
-	Op         string          `json:"op,omitempty"`
-	Status     caisson.Status  `json:"status"`
-	Message    string          `json:"message,omitempty"`
-	Denial     *caisson.Denial `json:"denial,omitempty"`
-	LimitName  string          `json:"limit,omitempty"`
-	LimitValue int64           `json:"value,omitempty"`
+	Status    int             `json:"status,omitempty"`
+	URL       string          `json:"url,omitempty"`
+	Headers   [][2]string     `json:"headers,omitempty"`
+	Body      string          `json:"body,omitempty"`
+	Truncated bool            `json:"truncated,omitempty"`
+	Exists    *bool           `json:"exists,omitempty"`
+	Error     *script.Failure `json:"error,omitempty"`
 }
 
 func (r request) request() caisson.Request {
@@ -80,11 +68,5 @@ func answerOf(response *caisson.Response, err error) answer {
 		return answer{Status: response.Status, URL: response.URL, Headers: response.Headers,
 			Body: string(response.Body), Truncated: response.Truncated}
 	}
-	f := failure{Text: err.Error()}
-	var known *caisson.Error
-	if errors.As(err, &known) {
-		f.Op, f.Status, f.Message, f.Denial = known.Op, known.Status, known.Message, known.Denial
-		f.LimitName, f.LimitValue = known.LimitName, known.LimitValue
-	}
-	return answer{Error: &f}
+	return answer{Error: script.NewFailure(err)}
 }

@@ -22,7 +22,6 @@ type raw struct {
 	BodyLength uint32 `json:"body_length"`
 }
 
-// rawAnswer is the result of a call.
 type rawAnswer struct {
 	Status   uint32 `json:"status"`
 	Length   uint32 `json:"length"`

@@ -11,9 +11,10 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/caisson-run/caisson/internal/guests/script"
 )
 
-// request is one thing to do.
 type request struct {
 	Do     string `json:"do"`
 	Before string `json:"before"`
@@ -35,7 +36,7 @@ func main() {
 	began := time.Now()
 	input, err := io.ReadAll(os.Stdin)
 	if err != nil {
-		fail(err)
+		script.Fail(err)
 	}
 	var r request
 	if len(input) > 0 {
@@ -87,17 +88,12 @@ func main() {
 		}
 		print(answers)
 	default:
-		fail(fmt.Errorf("cannot do %q", r.Do))
+		script.Fail(fmt.Errorf("cannot do %q", r.Do))
 	}
 }
 
 func print(value any) {
 	if err := json.NewEncoder(os.Stdout).Encode(value); err != nil {
-		fail(err)
+		script.Fail(err)
 	}
-}
-
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, err)
-	os.Exit(1)
 }

@@ -5,6 +5,8 @@ package main
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/caisson-run/caisson/internal/guests/script"
 )
 
 // raw is one call of a WASI function. FD and FD2 below zero mean the descriptor that an
@@ -25,7 +27,6 @@ type raw struct {
 	Times   int    `json:"times"`
 }
 
-// answer is the result of a call.
 type answer struct {
 	Errno uint32 `json:"errno"`
 	FD    int32  `json:"fd,omitempty"`
@@ -202,7 +203,7 @@ func (r raw) run(earlier []answer) answer {
 	case "sock_shutdown":
 		a.Errno = sockShutdown(fd, 0)
 	default:
-		fail(fmt.Errorf("no call %q", r.Call))
+		script.Fail(fmt.Errorf("no call %q", r.Call))
 	}
 	return a
 }

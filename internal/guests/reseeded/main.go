@@ -17,7 +17,6 @@ import (
 
 var reply = template.Must(template.New("reply").Parse("{{.Number}} {{.Letters}} {{.Bytes}}"))
 
-// answer is the guest's output.
 type answer struct {
 	Number  uint64
 	Letters string

@@ -6,10 +6,13 @@ package script
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"unsafe"
+
+	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
 // Step is one thing to do.
@@ -39,10 +42,28 @@ func Main[S Step](done ...any) {
 	}
 }
 
-// Fail ends the program with an error.
 func Fail(err error) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
+}
+
+// Failure is an error of the SDK.
+type Failure struct {
+	Text       string          `json:"text"`
+	Op         string          `json:"op,omitempty"`
+	Status     caisson.Status  `json:"status"`
+	Message    string          `json:"message,omitempty"`
+	Denial     *caisson.Denial `json:"denial,omitempty"`
+	LimitName  string          `json:"limit,omitempty"`
+	LimitValue int64           `json:"value,omitempty"`
+}
+
+func NewFailure(err error) *Failure {
+	var known *caisson.Error
+	if !errors.As(err, &known) {
+		return &Failure{Text: err.Error()}
+	}
+	return &Failure{err.Error(), known.Op, known.Status, known.Message, known.Denial, known.LimitName, known.LimitValue}
 }
 
 // ReadFile returns the content of a file, or the error that reading it failed with.

@@ -15,7 +15,6 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 )
 
-// step is one thing to do.
 type step struct {
 	// Do is text, json, progress, image, link, raw, flood, context, read, sleep, spin, print or fail.
 	Do       string          `json:"do"`

@@ -11,6 +11,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,9 +44,9 @@ func run(module, number string) error {
 		return fmt.Errorf("%s: %w", number, err)
 	}
 	total := 0
-	for _, p := range packages {
-		fmt.Printf("%5d  %s\n", len(p.exported), p.folder)
-		total += len(p.exported)
+	for _, folder := range slices.Sorted(maps.Keys(packages)) {
+		fmt.Printf("%5d  %s\n", len(packages[folder]), folder)
+		total += len(packages[folder])
 	}
 	fmt.Printf("%5d  total\n", total)
 	return compare(total, want, number)
@@ -64,16 +65,13 @@ func compare(total, want int, file string) error {
 	return nil
 }
 
-// publicPackage is a package that other modules can import.
-type publicPackage struct {
-	folder   string              // below the module, slash-separated
-	exported map[string]struct{} // NAME or TYPE.METHOD
-}
+// names are what a package exports: NAME or TYPE.METHOD.
+type names map[string]struct{}
 
-// publicPackages returns the public packages of a module in the order of their folders. Files count whatever platform
-// they are for.
-func publicPackages(module string) ([]publicPackage, error) {
-	found := map[string]map[string]struct{}{}
+// publicPackages returns the packages of a module that other modules can import, by their slash-separated folders.
+// Files count whatever platform they are for.
+func publicPackages(module string) (map[string]names, error) {
+	found := map[string]names{}
 	err := filepath.WalkDir(module, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -97,7 +95,7 @@ func publicPackages(module string) ([]publicPackage, error) {
 		}
 		folder = filepath.ToSlash(folder)
 		if found[folder] == nil {
-			found[folder] = map[string]struct{}{}
+			found[folder] = names{}
 		}
 		for _, name := range exported(file) {
 			found[folder][name] = struct{}{}
@@ -110,12 +108,7 @@ func publicPackages(module string) ([]publicPackage, error) {
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s has no public package", module)
 	}
-	var packages []publicPackage
-	for folder, names := range found {
-		packages = append(packages, publicPackage{folder, names})
-	}
-	slices.SortFunc(packages, func(a, b publicPackage) int { return strings.Compare(a.folder, b.folder) })
-	return packages, nil
+	return found, nil
 }
 
 // enter returns [fs.SkipDir] for a folder whose packages no other module can import, or that belongs to another module.
@@ -140,6 +133,7 @@ func enter(module, folder string) error {
 // exported returns the types, functions, variables and constants that a file exports, and the methods that it declares
 // for exported types. Fields of structs and methods of interfaces are parts of their types, and do not count.
 func exported(file *ast.File) []string {
+	ast.FileExports(file)
 	var names []string
 	for _, declaration := range file.Decls {
 		switch d := declaration.(type) {
@@ -148,36 +142,25 @@ func exported(file *ast.File) []string {
 			if d.Recv != nil {
 				name = receiver(d.Recv.List[0].Type) + "." + name
 			}
-			if d.Name.IsExported() && ast.IsExported(name) {
+			if ast.IsExported(name) {
 				names = append(names, name)
 			}
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
-				names = append(names, exportedBy(spec)...)
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					names = append(names, s.Name.Name)
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						names = append(names, name.Name)
+					}
+				}
 			}
 		}
 	}
 	return names
 }
 
-func exportedBy(spec ast.Spec) []string {
-	var declared []*ast.Ident
-	switch s := spec.(type) {
-	case *ast.TypeSpec:
-		declared = []*ast.Ident{s.Name}
-	case *ast.ValueSpec:
-		declared = s.Names
-	}
-	var names []string
-	for _, d := range declared {
-		if d.IsExported() {
-			names = append(names, d.Name)
-		}
-	}
-	return names
-}
-
-// receiver returns the name of the type that a method belongs to.
 func receiver(expression ast.Expr) string {
 	switch e := expression.(type) {
 	case *ast.Ident:

@@ -65,8 +65,8 @@ var V, _ = 1, 2
 		t.Fatal(err)
 	}
 	var got []string
-	for _, p := range packages {
-		got = append(got, p.folder+": "+strings.Join(slices.Sorted(maps.Keys(p.exported)), " "))
+	for _, folder := range slices.Sorted(maps.Keys(packages)) {
+		got = append(got, folder+": "+strings.Join(slices.Sorted(maps.Keys(packages[folder])), " "))
 	}
 	want := []string{".: C1 C3 F G G.D I T T.A T.B V Windows", "a: "}
 	if !slices.Equal(got, want) {
