@@ -64,7 +64,7 @@ func newExplain(o options) *cobra.Command {
 	}
 	command.Flags().BoolVar(&last, "last", false, "show the newest call, ignoring calls made by tools")
 	p.flags(command)
-	o.stateFlag(command, "read the records in `DIR`")
+	o.ledgerFlags(command)
 	o.outputFlags(command, "print one JSON object: the stored record and the explanation")
 	return command
 }
@@ -102,6 +102,14 @@ func explained(entry ledger.Entry, calls []ledger.Entry) view.Call {
 
 // ledger opens the ledger in the state folder.
 func (o *options) ledger(ctx context.Context) (*ledger.Ledger, error) {
+	options := ledger.Options{Location: o.ledgerURL, KeepFor: o.keepFor, KeepCalls: int64(o.keepRecords)}
+	if o.ledgerURL != "" {
+		kept, err := ledger.Open(ctx, options)
+		if err != nil {
+			return nil, failed(exitUsage, err.Error(), "give the URL of a PostgreSQL database with --ledger URL")
+		}
+		return kept, nil
+	}
 	dir, err := o.stateFolder()
 	if err == nil && dir == "" {
 		err = errors.New(`--state-dir "" names no folder`)
@@ -112,7 +120,7 @@ func (o *options) ledger(ctx context.Context) (*ledger.Ledger, error) {
 	if !ledger.Exists(dir) {
 		return nil, failed(exitUsage, "no call has been kept in "+dir, keptBy)
 	}
-	kept, err := ledger.OpenIn(ctx, dir, ledger.Options{})
+	kept, err := ledger.OpenIn(ctx, dir, options)
 	if err != nil {
 		return nil, failed(exitUsage, err.Error(), "name another folder with --state-dir DIR")
 	}

@@ -43,6 +43,9 @@ type options struct {
 	agent        string  // whose tools are the only ones; empty for all
 	tenant       string  // the owner of the agents and of the calls; may be empty
 	stateDir     *string // for records and paused batches; "" for none, nil for the default
+	ledgerURL    string  // of the database with the records; "" for the state folder
+	keepFor      time.Duration
+	keepRecords  int
 	trusted      []string
 	interpreters interpreter.Folder // empty for the default
 

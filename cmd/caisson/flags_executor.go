@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/internal/ledger"
@@ -46,6 +47,7 @@ func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
 	o.limitFlags(command)
 	o.executorFlags(command, every, uncut)
 	o.stateFlag(command, state)
+	o.ledgerFlag(command)
 	o.compileFlags(command)
 }
 
@@ -115,6 +117,11 @@ func (o *options) stateFolder() (string, error) {
 		return *o.stateDir, nil
 	}
 	return ledger.StateDir(goruntime.GOOS, os.Getenv)
+}
+
+// keeping returns where and how records are kept.
+func (o *options) keeping() caisson.Records {
+	return caisson.Records{Database: o.ledgerURL, KeepFor: o.keepFor, KeepCalls: int64(o.keepRecords)}
 }
 
 // stateFolderOf returns a named folder inside the state folder.

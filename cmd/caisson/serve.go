@@ -97,6 +97,7 @@ func newServe(given options) *cobra.Command {
 			"--max-connections)", parsedInto(&o.Limits.Requests, parseCount))
 	flags.Func("rate", "answer at most `N` requests a second of one token, in bursts of twice as many (default 200)",
 		parsedInto(&o.Limits.Rate, parseRate))
+	o.keepFlags(command)
 	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)",
 		parsedInto(&o.Limits.Drain, parseDuration))
 	o.runFlags(command, "each call", "64KiB",

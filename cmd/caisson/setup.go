@@ -106,6 +106,7 @@ func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (er
 	}
 	options.Executor.Recorder, options.Executor.Pause.Claim = h.observer, claims
 	options.StateDir, h.stateProblem = h.options.stateFolder()
+	options.Records = h.options.keeping()
 	options.Resolver = h.observer.wrap
 	return nil
 }
@@ -119,6 +120,7 @@ func (h *host) serveOptions(mode openMode, options *caisson.Options) (err error)
 	}
 	options.Executor.Recorder = mode.recorder
 	options.StateDir, h.stateProblem = h.options.stateFolder()
+	options.Records = h.options.keeping()
 	options.Logger = h.serverLog(slog.LevelError)
 	if h.stateProblem != nil {
 		options.Logger.Error("records of calls are not kept", "err", h.stateProblem)

@@ -185,9 +185,10 @@ func (l *Ledger) checkpoint(ctx context.Context) error {
 
 // Fault is something in a ledger that is not as it was written.
 type Fault struct {
-	Chain, Seq int64
-	CallID     string // empty if it is not known
-	Problem    string
+	Chain   int64  `json:"chain"`
+	Seq     int64  `json:"seq"`
+	CallID  string `json:"call_id"` // empty if it is not known
+	Problem string `json:"problem"`
 }
 
 // String returns where the fault is, and what it is.
@@ -201,9 +202,12 @@ func (f Fault) String() string {
 
 // Verification is what [Ledger.Verify] has found.
 type Verification struct {
-	Chains, Entries, Removed, Checkpoints int64
+	Chains      int64 `json:"chains"`
+	Entries     int64 `json:"entries"`
+	Removed     int64 `json:"removed"` // of the entries: those whose records are gone
+	Checkpoints int64 `json:"checkpoints"`
 	// Faults are the first 100.
-	Faults []Fault
+	Faults []Fault `json:"faults"`
 }
 
 const maxFaults = 100
@@ -241,6 +245,11 @@ func (l *Ledger) Verify(ctx context.Context) (v Verification, err error) {
 	return v, l.failure("verify", err)
 }
 
+const (
+	selectEntries     = "select seq, call_id, at, digest, hash, salt, content from calls where chain = ? order by seq"
+	selectCheckpoints = "select seq, hash, at, key, signature from checkpoints where chain = ? order by seq"
+)
+
 // chainEnds is the first and the last hash of a chain as the table has them.
 type chainEnds struct{ base, last link }
 
@@ -261,8 +270,8 @@ func (l *Ledger) checkpointsOf(
 	ctx context.Context, tx *database.Tx, c chainEnds, v *Verification,
 ) (signed map[int64][]byte, err error) {
 	signed = map[int64][]byte{}
-	err = tx.Rows(ctx, "select seq, hash, at, key, signature from checkpoints where chain = ? order by seq",
-		[]any{c.last.chain}, func(scan func(into ...any) error) error {
+	err = tx.Rows(ctx, selectCheckpoints, []any{c.last.chain},
+		func(scan func(into ...any) error) error {
 			at := link{chain: c.last.chain}
 			var key, signature []byte
 			if err := scan(&at.seq, &at.hash, &at.at, &key, &signature); err != nil {
@@ -314,8 +323,7 @@ func verifyChain(ctx context.Context, tx *database.Tx, c chainEnds, signed map[i
 		before = at
 		return nil
 	}
-	err := tx.Rows(ctx, "select seq, call_id, at, digest, hash, salt, content from calls where chain = ? order by seq",
-		[]any{c.last.chain}, check)
+	err := tx.Rows(ctx, selectEntries, []any{c.last.chain}, check)
 	if err == nil && (before.seq != c.last.seq || !bytes.Equal(before.hash, c.last.hash)) {
 		v.fault(link{chain: c.last.chain, seq: before.seq + 1}, fmt.Sprintf(
 			"the chain should end with entry %d, and ends with %d", c.last.seq, before.seq))

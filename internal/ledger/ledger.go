@@ -113,6 +113,9 @@ func Open(ctx context.Context, options Options) (*Ledger, error) {
 	return l, nil
 }
 
+// Location returns the location in the options.
+func (l *Ledger) Location() string { return l.options.Location }
+
 // complete checks the options and replaces zeros by their defaults.
 func (l *Ledger) complete() error {
 	o := &l.options

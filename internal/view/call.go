@@ -66,13 +66,13 @@ func NewCall(entry ledger.Entry, calls []ledger.Entry, exit int) Call {
 		Time: entry.Time, Source: entry.Source, Manifest: entry.Manifest, Record: entry.Wire,
 		Calls: make([]made, len(calls)), entry: entry, exit: exit,
 		Explanation: explanation{
-			Outcome: outcomeOf(record), Message: record.Result.Error, Cause: entry.Cause, Ran: !record.Skipped,
+			Outcome: Outcome(record), Message: record.Result.Error, Cause: entry.Cause, Ran: !record.Skipped,
 			Hints: List(kindHints(record.Result.Kind, entry)), Denials: []denied{},
 		},
 	}
 	for i, entry := range calls {
 		r := entry.Record
-		c.Calls[i] = made{r.CallID, r.Function.Name, outcomeOf(r), r.ExecutionTime.Seconds(), r.Usage.Wall.Seconds(),
+		c.Calls[i] = made{r.CallID, r.Function.Name, Outcome(r), r.ExecutionTime.Seconds(), r.Usage.Wall.Seconds(),
 			r.Usage.Queue.Seconds(), r.Usage.Compile.Seconds(), r.Cached}
 	}
 	for _, d := range record.Denials {
@@ -297,10 +297,11 @@ func ExplainCommand(id string, dir *string) string {
 
 // CallLine describes a call in a line: its tool, its outcome and its time.
 func CallLine(entry ledger.Entry) string {
-	return fmt.Sprintf("%s, %s, %s", entry.Record.Function.Name, outcomeOf(entry.Record), localTime(entry.Time))
+	return fmt.Sprintf("%s, %s, %s", entry.Record.Function.Name, Outcome(entry.Record), localTime(entry.Time))
 }
 
-func outcomeOf(record tool.Record) string {
+// Outcome is "success", or the kind of a failure.
+func Outcome(record tool.Record) string {
 	if kind := record.Result.Kind; kind != "" {
 		return string(kind)
 	}
