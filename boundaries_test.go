@@ -23,7 +23,7 @@ const modulePath = "github.com/caisson-run/caisson"
 // layers lists for each folder the other folders of this module that its packages may import.
 var layers = map[string][]string{
 	"tool":                  {"internal/jsontext"},
-	"dialects":              {"tool", "internal/jsontext"},
+	"dialects":              {"tool", "internal/jsontext", "internal/noerr"},
 	"manifests":             {"tool", "internal/hostfile", "internal/jsontext", "internal/keypath", "internal/mistake", "internal/modules", "internal/permission", "internal/schema", "internal/spelling"},
 	"internal/permission":   {"tool"},
 	"hostfuncs":             {"manifests", "tool", "internal/errno", "internal/guestfiles", "internal/hostfile", "internal/journal", "internal/jsontext", "internal/permission"},

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Decrypting a record takes as long as it takes to refuse a tenth of a request, whatever it holds: one byte, nothing, or
+// Decrypting a record takes a tenth of the time in which a request is refused, whatever it holds: one byte, nothing, or
 // an update of the key. A record is short if it has fewer than fairRecord bytes; those of which a request may have
 // freeRecords are not counted. Beyond them, little is read at once, and all connections together may send about one
 // record per recordTime, a quarter of what one processor decrypts. Clients that write a long body in small pieces are

@@ -54,7 +54,8 @@ proves that there were calls, and when they ended, and nothing of what they were
 func newRecords(o options) *cobra.Command {
 	return newGroup("records", "find, export, verify and remove the records of calls", recordsHelp,
 		"list, show, export, verify, prune or erase",
-		newRecordsList(o), newRecordsShow(o), newRecordsExport(o), newRecordsVerify(o), newRecordsPrune(o), newRecordsErase(o))
+		newRecordsList(o), newRecordsShow(o), newRecordsExport(o), newRecordsVerify(o), newRecordsPrune(o),
+		newRecordsErase(o))
 }
 
 // recordsCommand returns a command that works on the ledger.
@@ -94,8 +95,8 @@ func (o *options) ledgerFlags(command *cobra.Command) {
 
 func (o *options) ledgerFlag(command *cobra.Command) {
 	command.Flags().StringVar(&o.ledgerURL, "ledger", "",
-		"keep the records in the PostgreSQL database with this `URL`, such as postgres://caisson@db.example.com/caisson, and "+
-			"not in the state folder; PGPASSWORD or a .pgpass file has the password")
+		"keep the records in the PostgreSQL database with this `URL`, such as postgres://caisson@db.example.com/caisson, "+
+			"and not in the state folder; PGPASSWORD or a .pgpass file has the password")
 }
 
 // filterFlags adds the flags that select calls.
@@ -179,7 +180,9 @@ func newRecordsList(o options) *cobra.Command {
 }
 
 // eachCall calls each for the calls that a filter asks for, at most limit; 0 for all.
-func eachCall(ctx context.Context, kept *ledger.Ledger, f ledger.Filter, limit int, each func(ledger.Entry) error) error {
+func eachCall(
+	ctx context.Context, kept *ledger.Ledger, f ledger.Filter, limit int, each func(ledger.Entry) error,
+) error {
 	for found := 0; ; {
 		f.Limit = ledger.MaxLimit
 		if limit > 0 {
@@ -204,8 +207,8 @@ func eachCall(ctx context.Context, kept *ledger.Ledger, f ledger.Filter, limit i
 func newRecordsShow(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "show CALL-ID", Short: "print the record of a call as it is kept",
-		Long: "Print the record of a call as it is kept, as one JSON object. \"caisson explain\" explains it.\nA unique prefix of " +
-			"the id of at least 8 characters is enough.",
+		Long: "Print the record of a call as it is kept, as one JSON object. \"caisson explain\" explains it.\n" +
+			"A unique prefix of the id of at least 8 characters is enough.",
 		Args: positional(1, 1, "a CALL-ID"),
 	}
 	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, args []string) error {
@@ -274,7 +277,9 @@ func exportCSV(ctx context.Context, kept *ledger.Ledger, f ledger.Filter, out *c
 }
 
 func newRecordsVerify(o options) *cobra.Command {
-	command := &cobra.Command{Use: "verify", Short: "check that all records are as they were written", Long: recordsVerifyHelp}
+	command := &cobra.Command{
+		Use: "verify", Short: "check that all records are as they were written", Long: recordsVerifyHelp,
+	}
 	o.outputFlags(command, "print one JSON object")
 	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
 		v, err := kept.Verify(ctx)
@@ -298,8 +303,8 @@ func newRecordsVerify(o options) *cobra.Command {
 func newRecordsPrune(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "prune", Short: "remove the oldest records",
-		Long: "Remove the records that are too old or too many. \"caisson serve\" does so itself, with the\nlimits that it was " +
-			"given.",
+		Long: "Remove the records that are too old or too many. \"caisson serve\" does so itself, with the\n" +
+			"limits that it was given.",
 	}
 	o.keepFlags(command)
 	o.outputFlags(command, "print one JSON object")
@@ -332,8 +337,8 @@ func newRecordsErase(o options) *cobra.Command {
 	var tenant *string
 	yes := false
 	command := &cobra.Command{
-		Use: "erase --tenant NAME [--user NAME] --yes", Short: "erase the records of a tenant or a user", Long: recordsEraseHelp,
-		Example: "  caisson records erase --tenant acme --user ann --yes",
+		Use: "erase --tenant NAME [--user NAME] --yes", Short: "erase the records of a tenant or a user",
+		Long: recordsEraseHelp, Example: "  caisson records erase --tenant acme --user ann --yes",
 	}
 	flags := command.Flags()
 	flags.Func("tenant", "the tenant `NAME`; \"\" is for calls without a tenant", pointedTo(&tenant))
@@ -346,7 +351,10 @@ func newRecordsErase(o options) *cobra.Command {
 		}
 		if !yes {
 			n := 0
-			err := eachCall(ctx, kept, ledger.Filter{Tenant: tenant, User: user}, 0, func(ledger.Entry) error { n++; return nil })
+			err := eachCall(ctx, kept, ledger.Filter{Tenant: tenant, User: user}, 0, func(ledger.Entry) error {
+				n++
+				return nil
+			})
 			if err != nil {
 				return err
 			}

@@ -85,7 +85,8 @@ func checkpointLines(ctx context.Context, tx *database.Tx, chain int64, each fun
 			return err
 		}
 		line := lineOf("checkpoint", at)
-		line.At, line.Key, line.Signature = strconv.FormatInt(at.at, 10), hex.EncodeToString(key), hex.EncodeToString(signature)
+		line.At = strconv.FormatInt(at.at, 10)
+		line.Key, line.Signature = hex.EncodeToString(key), hex.EncodeToString(signature)
 		return each(line)
 	})
 }
