@@ -288,15 +288,6 @@ type operator struct {
 	special         bool  // validation has a separate rule for it
 }
 
-// The value types, as they appear in params and results.
-const (
-	i32  = string(rune(I32))
-	i64  = string(rune(I64))
-	f32  = string(rune(F32))
-	f64  = string(rune(F64))
-	v128 = string(rune(V128))
-)
-
 // immediates is the kind of immediates that follow an opcode.
 type immediates uint8
 
