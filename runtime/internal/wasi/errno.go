@@ -6,8 +6,8 @@ import (
 	"github.com/caisson-run/caisson/internal/errno"
 )
 
-// Errno is a WASI error number.
-type Errno uint16
+// Errno is a WASI error number. The guest gets it as the result of a function.
+type Errno = errno.Errno
 
 // The error numbers that this implementation returns.
 const (
@@ -40,12 +40,12 @@ const (
 
 // errnoOf returns the number for an error of package files. An error without one is the host's own problem; the guest
 // sees only EIO.
-func errnoOf(err error) Errno {
+func errnoOf(err error) error {
 	if err == nil {
-		return Success
+		return nil
 	}
-	if known, ok := errors.AsType[errno.Errno](err); ok {
-		return Errno(known)
+	if known, ok := errors.AsType[Errno](err); ok {
+		return known
 	}
 	return EIO
 }

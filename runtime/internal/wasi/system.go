@@ -204,36 +204,36 @@ const opened = -1
 
 type openMode struct{ read, write bool }
 
-func (s *System) descriptor(number uint32) (*descriptor, Errno) {
+func (s *System) descriptor(number uint32) (*descriptor, error) {
 	s.open()
 	if uint64(number) >= uint64(len(s.descriptors)) || s.descriptors[number] == nil {
 		return nil, EBADF
 	}
-	return s.descriptors[number], Success
+	return s.descriptors[number], nil
 }
 
-func (s *System) file(number uint32) (*files.File, Errno) {
-	d, errno := s.descriptor(number)
+func (s *System) file(number uint32) (*files.File, error) {
+	d, err := s.descriptor(number)
 	switch {
-	case errno != Success:
-		return nil, errno
+	case err != nil:
+		return nil, err
 	case d.dir != nil:
 		return nil, EBADF
 	case d.file == nil:
 		return nil, ESPIPE
 	}
-	return d.file, Success
+	return d.file, nil
 }
 
-func (s *System) directory(number uint32) (*files.Dir, Errno) {
-	d, errno := s.descriptor(number)
+func (s *System) directory(number uint32) (*files.Dir, error) {
+	d, err := s.descriptor(number)
 	switch {
-	case errno != Success:
-		return nil, errno
+	case err != nil:
+		return nil, err
 	case d.dir == nil:
 		return nil, ENOTDIR
 	}
-	return d.dir, Success
+	return d.dir, nil
 }
 
 // add gives a descriptor the lowest free number above the standard streams.
