@@ -168,21 +168,10 @@ const (
 
 // String returns the type as the text format writes it.
 func (t ValueType) String() string {
-	switch t {
-	case I32:
-		return "i32"
-	case I64:
-		return "i64"
-	case F32:
-		return "f32"
-	case F64:
-		return "f64"
-	case V128:
-		return "v128"
-	case FuncRef:
-		return "funcref"
-	case ExternRef:
-		return "externref"
+	names := map[ValueType]string{I32: "i32", I64: "i64", F32: "f32", F64: "f64", V128: "v128", FuncRef: "funcref",
+		ExternRef: "externref"}
+	if name, known := names[t]; known {
+		return name
 	}
 	return fmt.Sprintf("type %#02x", byte(t))
 }

@@ -30,7 +30,7 @@ type fuelPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
 	imported  uint32       // number of imported functions
-	calls     []uint32     // the number of values that a call of each function moves
+	calls     []*FuncType  // of all functions
 	types     []FuncType   // of indirect calls
 	moves     []blockMoves // of blocks that are still to come
 	globals   int64        // number of globals
@@ -226,7 +226,7 @@ func (p *fuelPass) movesOf(in *instruction) int64 {
 // callMoves returns the number of values that a call moves.
 func (p *fuelPass) callMoves(in *instruction) int64 {
 	if in.opcode == opCall || in.opcode == opReturnCall {
-		return int64(p.calls[in.index])
+		return int64(p.calls[in.index].values())
 	}
 	return int64(p.types[in.index].values())
 }

@@ -38,7 +38,7 @@ func (r *rewriting) addMeter() {
 	r.pipeline = append(r.pipeline,
 		&loopPass{meter: r.meter, functions: r.analysis.Functions},
 		&fuelPass{meter: r.meter, functions: r.analysis.Functions, imported: r.importedFunctions,
-			calls: r.module.valuesOfCalls(), types: r.module.Types, moves: r.analysis.moves,
+			calls: r.module.functionTypes(), types: r.module.Types, moves: r.analysis.moves,
 			globals: int64(r.ownGlobals) + int64(len(r.module.Globals)) + r.analysis.referenced.count()})
 }
 

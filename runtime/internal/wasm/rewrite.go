@@ -258,19 +258,11 @@ func (i *items) next() *encoder {
 
 func newRewriting(source []byte, a *Analysis, passes Passes) *rewriting {
 	r := &rewriting{source: source, module: a.module, analysis: a, passes: passes}
-	r.globals = uint32(len(a.module.Globals))
-	for _, imported := range a.module.Imports {
-		switch imported.Kind {
-		case ExternFunction:
-			r.importedFunctions++
-		case ExternGlobal:
-			r.ownGlobals++
-		}
-	}
+	r.importedFunctions, r.ownGlobals = a.module.imported(ExternFunction), a.module.imported(ExternGlobal)
 	if passes.Meter && passes.Linked {
 		r.globalShift = 1
 	}
-	r.globals += r.ownGlobals + r.globalShift
+	r.globals = uint32(len(a.module.Globals)) + r.ownGlobals + r.globalShift
 	if passes.Meter {
 		r.shift++
 	}

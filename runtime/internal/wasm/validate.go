@@ -90,13 +90,11 @@ type validation struct {
 func newValidation(source []byte, m *Module, bounds Bounds, features Features) *validation {
 	v := &validation{
 		source: source, module: m, bounds: bounds, features: features, bulkUsed: map[bulkUse]bool{},
-		analysis: &Analysis{module: m, bounds: bounds, features: features},
+		functions: m.functionTypes(), analysis: &Analysis{module: m, bounds: bounds, features: features},
 	}
 	for n := range m.Imports {
 		imported := &m.Imports[n]
 		switch imported.Kind {
-		case ExternFunction:
-			v.functions = append(v.functions, &imported.Function)
 		case ExternTable:
 			v.tables = append(v.tables, imported.Table)
 		case ExternMemory:
@@ -106,9 +104,6 @@ func newValidation(source []byte, m *Module, bounds Bounds, features Features) *
 		}
 	}
 	v.importedGlobals = len(v.globals)
-	for _, function := range m.Functions {
-		v.functions = append(v.functions, &m.Types[function.Type])
-	}
 	v.tables = append(v.tables, m.Tables...)
 	v.globals = append(v.globals, m.Globals...)
 	v.mutableGlobals = 2 // the counter and the depth
