@@ -187,18 +187,15 @@ func withoutMiscompiled(ctx context.Context, source []byte, a *Analysis) ([]byte
 		content.u32(uint32(length))
 		content.apply(source, f.Offset, f.Offset+f.Size, b.edits)
 	}
-	out := encoder{bytes: make([]byte, 0, len(source)+len(content.bytes)-(code.End-code.Offset)+headerBytes)}
-	out.bytes = append(out.bytes, source[:code.Offset]...)
-	out.section(SectionCode, content.bytes)
-	out.bytes = append(out.bytes, source[code.End:]...)
+	out := withSection(source, code, content)
 	const any = 1<<31 - 1 // the original was within the bounds
-	module, err := InspectWithin(out.bytes, Bounds{Types: any, TypeValues: any, Imports: any, Functions: any, Globals: any,
+	module, err := InspectWithin(out, Bounds{Types: any, TypeValues: any, Imports: any, Functions: any, Globals: any,
 		Exports: any, BodyBytes: any, Locals: any, LocalsPerFunction: any})
 	if err != nil {
 		return nil, nil, err
 	}
 	bounds := a.bounds
 	bounds.BlockLocals, bounds.BlockValues, bounds.Weight, bounds.AllWeight = any, any, any, any
-	again, err := ValidateWithin(ctx, out.bytes, module, bounds, a.features)
-	return out.bytes, again, err
+	again, err := ValidateWithin(ctx, out, module, bounds, a.features)
+	return out, again, err
 }

@@ -323,10 +323,14 @@ func (r *rewriting) addGlobal(t ValueType, name string) uint32 {
 
 // addExport adds an export under a reserved name.
 func (r *rewriting) addExport(name string, kind ExternKind, index uint32) {
-	export := r.added[SectionExport].next()
-	export.name(name)
-	export.bytes = append(export.bytes, byte(kind))
-	export.u32(index)
+	r.added[SectionExport].next().export(name, kind, index)
+}
+
+// export writes an export (§5.5.10).
+func (e *encoder) export(name string, kind ExternKind, index uint32) {
+	e.name(name)
+	e.bytes = append(e.bytes, byte(kind))
+	e.u32(index)
 }
 
 // addImport adds a function import after the existing imports.

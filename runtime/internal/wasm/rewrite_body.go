@@ -303,7 +303,9 @@ func (r *rewriting) renumber(s Section) ([]edit, vectorHead, error) {
 		case SectionExport:
 			d.export()
 		case SectionElement:
-			d.element()
+			d.elementSegment(elementVisitor{
+				constant: func(ValueType) { d.constant() }, function: d.function, elements: func(elementSegment) {},
+			})
 		default:
 			return nil, first, d.failure()
 		}
@@ -390,29 +392,5 @@ func (d *renumbering) export() {
 	before := d.u32("the index of an export")
 	if index := d.r.movedGlobal(before); kind == ExternGlobal && index != before {
 		d.moved(at, index)
-	}
-}
-
-func (d *renumbering) element() {
-	flags := d.u32("the flags of an element segment")
-	expressions := flags&elementExpressions != 0
-	if flags&elementNotActive == 0 {
-		if flags&elementIndex != 0 {
-			d.u32("the table of an element segment")
-		}
-		d.constant()
-	}
-	if flags&(elementNotActive|elementIndex) != 0 {
-		d.skip(1, "the kind of an element segment")
-	}
-	for range d.count("elements", 1, d.left()) {
-		if d.err != nil {
-			return
-		}
-		if expressions {
-			d.constant()
-		} else {
-			d.function()
-		}
 	}
 }

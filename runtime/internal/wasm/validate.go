@@ -171,19 +171,15 @@ func (v *validation) startSection(d *decoder) {
 func (v *validation) dataSection(d *decoder) {
 	for range d.u32("the number of data segments") {
 		at := d.at
-		mode := d.u32("the mode of a data segment")
-		if mode == 2 {
-			if memory := d.u32("the memory of a data segment"); d.err == nil && memory != 0 {
+		d.dataSegment(func(memory uint32) {
+			switch {
+			case memory != 0:
 				d.fail(ErrInvalid, at, "a data segment is for memory %d", memory)
-			}
-		}
-		if mode != 1 {
-			if !v.hasMemory {
+			case !v.hasMemory:
 				d.fail(ErrInvalid, at, "an active data segment needs a memory, there is none")
 			}
 			v.constant(d, I32)
-		}
-		d.skip(d.size("a data segment"), "a data segment")
+		})
 		if d.err != nil {
 			return
 		}
