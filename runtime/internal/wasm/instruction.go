@@ -105,10 +105,16 @@ func (d *decoder) immediates(in *instruction) {
 		in.index = d.u32(what)
 	case immediateTwoIndices:
 		in.index, in.second = d.u32(what), d.u32(what)
-	case immediateLabels:
-		d.labels(in)
-	case immediateTypes:
-		d.types(in)
+	case immediateLabels: // which are skipped; see decoder.again
+		in.index, in.list = uint32(d.count("labels", 1, d.left())), d.at
+		for range in.index + 1 {
+			d.u32("a label")
+		}
+	case immediateTypes: // of which the last is kept
+		in.index, in.list = uint32(d.count("types", 1, d.left())), d.at
+		for range in.index {
+			in.value = d.valueType("the type of select")
+		}
 	case immediateReference:
 		in.value = d.referenceType("the type of ref.null")
 	case immediateI32:
@@ -126,13 +132,6 @@ func (d *decoder) immediates(in *instruction) {
 	case immediateShuffle:
 		in.list = d.at
 		d.skip(16, "the lanes of a shuffle")
-	default:
-		d.memoryImmediates(in)
-	}
-}
-
-func (d *decoder) memoryImmediates(in *instruction) {
-	switch in.operator.immediates {
 	case immediateMemory:
 		d.memoryArgument(in)
 	case immediateMemoryLane:
@@ -144,7 +143,7 @@ func (d *decoder) memoryImmediates(in *instruction) {
 		d.zero(in)
 		d.zero(in)
 	case immediateIndexZero:
-		in.index = d.u32("an instruction")
+		in.index = d.u32(what)
 		d.zero(in)
 	}
 }
@@ -168,25 +167,6 @@ func (d *decoder) zero(in *instruction) {
 	at := d.at
 	if b := d.byte("a memory index"); d.err == nil && b != 0 {
 		d.fail(ErrMalformed, at, "%s cannot name the memory %#02x: there is one, 0", in.operator.name, b)
-	}
-}
-
-// labels skips the labels of br_table; see decoder.again.
-func (d *decoder) labels(in *instruction) {
-	in.index = uint32(d.count("labels", 1, d.left()))
-	in.list = d.at
-	for range in.index {
-		d.u32("a label")
-	}
-	d.u32("a label")
-}
-
-// types reads the types of select (§5.4.3) and keeps the last one.
-func (d *decoder) types(in *instruction) {
-	in.index = uint32(d.count("types", 1, d.left()))
-	in.list = d.at
-	for range in.index {
-		in.value = d.valueType("the type of select")
 	}
 }
 
@@ -327,10 +307,8 @@ func (o opcode) find() *operator {
 		row = &numberedOperators[number]
 	case opVector:
 		row = &vectorOperators[number]
-	default:
-		return nil
 	}
-	if row.name == "" {
+	if row == nil || row.name == "" {
 		return nil
 	}
 	return row

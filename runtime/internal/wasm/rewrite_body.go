@@ -3,6 +3,7 @@ package wasm
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // pass adds code to function bodies. A pass visits the instructions of a body in order and records
@@ -254,46 +255,34 @@ func (r *rewriting) write(ctx context.Context, out *encoder, id SectionID) error
 		out.section(id, append(content.bytes, r.added[id].bytes...))
 		return nil
 	}
-	edits, first, err := r.renumber(original)
+	edits, err := r.renumber(original)
 	if err != nil {
 		return err
 	}
-	if len(edits) == 0 && r.added[id].n == 0 {
+	if len(edits) == 0 {
 		out.bytes = append(out.bytes, r.source[original.Offset:original.End]...)
 		return nil
 	}
 	var content encoder
-	if id != SectionStart {
-		content.u32(first.n + r.added[id].n)
-	}
-	content.apply(r.source, first.end, original.End, edits)
+	content.apply(r.source, original.Content, original.End, edits)
 	out.section(id, append(content.bytes, r.added[id].bytes...))
 	return nil
 }
 
-// vectorHead is the length of a section that is a vector, and the offset of its first element. A
-// start section has no length.
-type vectorHead struct {
-	n   uint32
-	end int
-}
-
-// renumber returns the edits that update the indices of functions and globals in a section, or the names of
-// imports. Constant expressions refer to no globals but imported ones, which keep theirs.
-func (r *rewriting) renumber(s Section) ([]edit, vectorHead, error) {
+// renumber returns the edits that update the length of a section, the indices of functions and globals in it, and the
+// names of imports. Constant expressions refer to no globals but imported ones, which keep theirs.
+func (r *rewriting) renumber(s Section) ([]edit, error) {
 	d := &renumbering{r: r, decoder: decoder{
 		reader:   reader{source: r.source[:s.End], at: s.Content, section: s.ID.String()},
 		features: r.analysis.features,
 	}}
-	if s.ID == SectionStart {
-		if r.shift > 0 {
-			d.function()
-		}
-		return d.edits, vectorHead{end: s.Content}, d.failure()
+	if s.ID == SectionStart { // which is no vector
+		d.function()
+		return d.edits, d.failure()
 	}
-	first := vectorHead{n: d.u32("the length of a section")}
-	first.end = d.at
-	for n := uint32(0); n < first.n && (r.shift > 0 || s.ID == SectionImport) && d.err == nil; n++ {
+	length := d.u32("the length of a section")
+	first := d.at
+	for n := uint32(0); n < length && (r.shift > 0 || s.ID == SectionImport) && d.err == nil; n++ {
 		switch s.ID {
 		case SectionImport:
 			d.imported(r.module.Imports[n])
@@ -306,11 +295,16 @@ func (r *rewriting) renumber(s Section) ([]edit, vectorHead, error) {
 			d.elementSegment(elementVisitor{
 				constant: func(ValueType) { d.constant() }, function: d.function, elements: func(elementSegment) {},
 			})
-		default:
-			return nil, first, d.failure()
+		default: // it has no indices of functions
+			n = length - 1
 		}
 	}
-	return d.edits, first, d.failure()
+	if added := r.added[s.ID].n; added > 0 || len(d.edits) > 0 {
+		var count encoder
+		count.u32(length + added)
+		d.edits = slices.Insert(d.edits, 0, edit{at: s.Content, end: first, with: count.bytes})
+	}
+	return d.edits, d.failure()
 }
 
 // renumbering reads a valid section and records where functions are referenced.
@@ -352,7 +346,7 @@ func (d *renumbering) function() {
 	}
 }
 
-// moved replaces the index that was read from an offset.
+// moved replaces the number that was read from an offset.
 func (d *renumbering) moved(at int, index uint32) {
 	if d.err == nil {
 		var moved encoder

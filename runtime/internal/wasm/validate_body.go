@@ -38,7 +38,10 @@ type frame struct {
 
 // label returns the types that a branch to the block takes.
 func (f *frame) label() []ValueType {
-	if f.opcode == opLoop {
+	switch {
+	case f == nil: // the label does not exist
+		return nil
+	case f.opcode == opLoop:
 		return f.start
 	}
 	return f.end
@@ -176,20 +179,19 @@ func (b *bodyValidation) step() {
 	}
 	b.shift(in)
 	b.weight += weightOf(in.opcode)
-	switch {
-	case in.operator.special:
+	if in.operator.special {
 		b.special(in)
-	default:
-		first, second := b.origin(2), b.origin(1)
-		b.compared(in, first, second)
-		if kind := in.miscompiledKind(); kind != sound {
-			b.miscompiles(in.at, kind)
-		}
-		b.apply(in.operator)
-		b.produced(in, first)
-		if in.operator.lanes > 0 || in.operator.immediates == immediateShuffle {
-			b.lanes(in)
-		}
+		return
+	}
+	first, second := b.origin(2), b.origin(1)
+	b.compared(in, first, second)
+	if kind := in.miscompiledKind(); kind != sound {
+		b.miscompiles(in.at, kind)
+	}
+	b.apply(in.operator)
+	b.produced(in, first)
+	if in.operator.lanes > 0 || in.operator.immediates == immediateShuffle {
+		b.lanes(in)
 	}
 }
 
@@ -268,14 +270,24 @@ func (b *bodyValidation) lanes(in *instruction) {
 // special validates an instruction whose types depend on its context.
 func (b *bodyValidation) special(in *instruction) {
 	switch in.opcode {
-	case opUnreachable, opBlock, opLoop, opIf, opElse, opEnd, opBr, opBrIf, opBrTable, opReturn:
-		b.control(in)
+	case opUnreachable:
+		b.abandon()
+	case opBlock, opLoop, opIf:
+		b.block(in)
+	case opElse:
+		b.otherwise()
+	case opEnd:
+		b.finish()
+	case opBr, opBrIf, opBrTable, opReturn:
+		b.branch(in)
 	case opCall, opCallIndirect, opReturnCall, opReturnCallIndirect:
 		b.call(in)
 	case opDrop, opSelect, opSelectTyped:
 		b.parametric(in)
-	case opLocalGet, opLocalSet, opLocalTee, opGlobalGet, opGlobalSet:
-		b.variable(in)
+	case opLocalGet, opLocalSet, opLocalTee:
+		b.localVariable(in)
+	case opGlobalGet, opGlobalSet:
+		b.globalVariable(in)
 	case opRefNull, opRefIsNull, opRefFunc:
 		b.reference(in)
 	case opMemoryInit, opDataDrop:
@@ -285,25 +297,7 @@ func (b *bodyValidation) special(in *instruction) {
 	}
 }
 
-// control validates blocks and branches (§3.3.8).
-func (b *bodyValidation) control(in *instruction) {
-	switch in.opcode {
-	case opUnreachable:
-		b.abandon()
-	case opBlock, opLoop, opIf:
-		b.block(in)
-	case opElse:
-		b.otherwise()
-	case opEnd:
-		b.moves.end(len(b.top().start) + len(b.top().end))
-		b.joins.end(int32(len(b.top().end)), !b.top().unreachable)
-		b.finish()
-	case opBr, opBrIf, opBrTable, opReturn:
-		b.branch(in)
-	}
-}
-
-// block begins a block, a loop or an if.
+// block begins a block, a loop or an if (§3.3.8).
 func (b *bodyValidation) block(in *instruction) {
 	if in.opcode == opIf {
 		b.expect(I32)
@@ -356,6 +350,8 @@ func (b *bodyValidation) otherwise() {
 
 // finish ends a block, or the body.
 func (b *bodyValidation) finish() {
+	b.moves.end(len(b.top().start) + len(b.top().end))
+	b.joins.end(int32(len(b.top().end)), !b.top().unreachable)
 	top := b.close()
 	if top.opcode == opIf && !slices.Equal(top.start, top.end) {
 		b.invalid("an if without else has the type %s; want as many results as parameters, of the same types",
@@ -372,14 +368,14 @@ func (b *bodyValidation) branch(in *instruction) {
 	switch in.opcode {
 	case opBr:
 		b.joins.branch(in.index)
-		b.expectAll(b.target(in.index))
+		b.expectAll(b.labelled(in.index).label())
 		b.abandon()
 	case opBrIf:
 		b.carried += int64(len(b.operands))
 		b.joins.branch(in.index)
 		b.joins.next(0, 0, 0)
 		b.expect(I32)
-		types := b.target(in.index)
+		types := b.labelled(in.index).label()
 		b.expectAll(types)
 		b.pushAll(types)
 	case opBrTable:
@@ -389,14 +385,6 @@ func (b *bodyValidation) branch(in *instruction) {
 		b.expectAll(b.frames[0].end)
 		b.abandon()
 	}
-}
-
-// target returns the types that a branch to a label takes.
-func (b *bodyValidation) target(label uint32) []ValueType {
-	if frame := b.labelled(label); frame != nil {
-		return frame.label()
-	}
-	return nil
 }
 
 // labelled returns the block of a label. Labels count from the innermost block.

@@ -33,13 +33,8 @@ func (b *bodyValidation) parametric(in *instruction) {
 	}
 }
 
-// variable validates locals and globals (§3.3.5).
-func (b *bodyValidation) variable(in *instruction) {
-	switch in.opcode {
-	case opGlobalGet, opGlobalSet:
-		b.globalVariable(in)
-		return
-	}
+// localVariable validates locals (§3.3.5).
+func (b *bodyValidation) localVariable(in *instruction) {
 	if uint64(in.index) >= uint64(len(b.locals)) {
 		b.invalid("%s refers to local %d, there are %d", in.operator.name, in.index, len(b.locals))
 		return
@@ -60,6 +55,7 @@ func (b *bodyValidation) variable(in *instruction) {
 	}
 }
 
+// globalVariable validates globals (§3.3.5).
 func (b *bodyValidation) globalVariable(in *instruction) {
 	if uint64(in.index) >= uint64(len(b.v.globals)) {
 		b.invalid("%s refers to global %d, there are %d", in.operator.name, in.index, len(b.v.globals))
@@ -131,35 +127,30 @@ func (b *bodyValidation) table(in *instruction) {
 		if b.tableType(in.index) != b.tableType(in.second) {
 			b.invalid("table.copy copies between tables %d and %d, which hold different types", in.second, in.index)
 		}
-	default:
-		b.tableValue(in, b.tableType(in.index))
+	default: // a part of the signature depends on the table
+		element := b.tableType(in.index)
+		switch in.opcode {
+		case opTableGet:
+			b.expect(I32)
+			b.push(element)
+		case opTableSet:
+			b.expect(element)
+			b.expect(I32)
+		case opTableGrow:
+			b.expect(I32)
+			b.expect(element)
+			b.push(I32)
+		case opTableFill:
+			b.expect(I32)
+			b.expect(element)
+			b.expect(I32)
+		}
 	}
 	switch in.opcode {
 	case opTableSet, opTableInit, opTableCopy, opTableGrow, opTableFill:
 		b.v.analysis.ChangesTables = true
 	}
 	b.apply(in.operator)
-}
-
-// tableValue applies the part of a table instruction's signature that depends on the table. For
-// other instructions it does nothing.
-func (b *bodyValidation) tableValue(in *instruction, element ValueType) {
-	switch in.opcode {
-	case opTableGet:
-		b.expect(I32)
-		b.push(element)
-	case opTableSet:
-		b.expect(element)
-		b.expect(I32)
-	case opTableGrow:
-		b.expect(I32)
-		b.expect(element)
-		b.push(I32)
-	case opTableFill:
-		b.expect(I32)
-		b.expect(element)
-		b.expect(I32)
-	}
 }
 
 // tableType returns the element type of a table.
