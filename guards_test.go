@@ -102,7 +102,7 @@ var guardFaults = []guardFault{
 	{name: "any number of instances is retired in the background", pkg: "runtime/internal/engine", attack: "TestAttackMuchWritten", hangs: true,
 		edits: in("runtime/internal/engine/residents.go", "	default:\n		return false\n", "")},
 	{name: "images do not count", pkg: "runtime/internal/engine", attack: "TestImagesCountWithTheirModules",
-		edits: in("runtime/internal/engine/residents.go", "{ m.count(i.holding()) }", "{}")},
+		edits: in("runtime/internal/engine/assemble.go", "		m.count(m.image.holding()) //", "		//")},
 	{name: "images of programs do not count", pkg: "runtime/internal/engine", attack: "TestImagesCountWithTheirModules",
 		edits: in("runtime/internal/engine/program.go", "	p.residence.held = p.image.holding()\n", "")},
 	{name: "what stands behind a call is charged before it", pkg: "runtime/internal/engine", attack: "TestAttackWorkThatIsPaidFor", edits: paidBefore},

@@ -98,19 +98,19 @@ func (m *Module) assembleOne(
 		m.measured.Do(func() { m.count(holding{bytes: max(0, nativeCodeOf(made)-m.estimated)}) })
 	}
 	i := &instance{module: m, wasm: made, memory: memory, heap: heapOf(made)}
-	if m.rewritten.meter != "" {
-		i.meter = made.ExportedGlobal(m.rewritten.meter).(api.MutableGlobal)
+	if m.rewritten.Meter != "" {
+		i.meter = made.ExportedGlobal(m.rewritten.Meter).(api.MutableGlobal)
 	} else {
 		i.meter = others[0].meter
 	}
-	if m.rewritten.depth != "" {
-		i.depth = made.ExportedGlobal(m.rewritten.depth).(api.MutableGlobal)
+	if m.rewritten.Depth != "" {
+		i.depth = made.ExportedGlobal(m.rewritten.Depth).(api.MutableGlobal)
 		i.globals = append(i.globals, i.depth)
 	}
-	if m.rewritten.start {
+	if m.rewritten.Start {
 		i.start = exportOf(made.ExportedFunction(wasm.StartName))
 	}
-	for _, name := range m.rewritten.globals {
+	for _, name := range m.rewritten.Globals {
 		i.globals = append(i.globals, made.ExportedGlobal(name).(api.MutableGlobal))
 	}
 	return i, 0, nil
@@ -209,21 +209,21 @@ func (m *Module) imprint(ctx context.Context, i *instance) (err error) {
 		}
 	}()
 	if m.image == nil {
-		if m.rewritten.unrestorable != "" && len(m.data) == 0 {
+		if m.rewritten.Unrestorable != "" && len(m.data) == 0 {
 			return nil
 		}
 		if m.image, err = m.capture(ctx, i); err != nil {
 			return err
 		}
 		m.data = nil
-		m.countImage(m.image)
+		m.count(m.image.holding()) // it is freed with the module
 	}
 	return i.memory.adopt(m.image)
 }
 
 // capture makes the module's image from the memory of an instance that has none.
 func (m *Module) capture(ctx context.Context, i *instance) (*image, error) {
-	if m.rewritten.dataKept {
+	if m.rewritten.DataKept {
 		return i.capture(ctx)
 	}
 	memory := i.memory.contents()

@@ -47,11 +47,6 @@ func (c Compiler) complete() Compiler {
 	return c
 }
 
-// until returns a context that ends, with a [moduleError], when a compilation takes too long.
-func (c Compiler) until(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, c.Wall, &moduleError{fmt.Errorf("compiling it takes longer than %s", c.Wall)})
-}
-
 // The child's environment contains only these variables.
 const (
 	compilerDirectory = "CAISSON_COMPILER_DIRECTORY" // where to write the compiled code

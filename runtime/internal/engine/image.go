@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -25,7 +26,7 @@ type image struct {
 func newImage(ctx context.Context, memory []byte, spans []pageSpan, globals []uint64) (*image, error) {
 	i := &image{globals: append([]uint64(nil), globals...)}
 	if err := i.copyFrom(ctx, memory, spans); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("image: %w", errors.Join(err, i.close()))
 	}
 	return i, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
@@ -86,21 +85,30 @@ func (i *instance) context(ctx context.Context) *runContext {
 	return &runContext{Context: ctx, meter: &i.fuel, instance: i, watched: i.watched}
 }
 
+// all visits the dependencies and then the instance itself.
+func (i *instance) all(yield func(*instance) bool) {
+	for _, d := range i.dependencies {
+		if !yield(d) {
+			return
+		}
+	}
+	yield(i)
+}
+
 // watchPages prepares for a run.
 func (i *instance) watchPages() {
-	var first *linearMemory
-	for _, d := range i.dependencies {
-		d.memory.watch(i.module.engine.pages, first)
-		first = d.memory
+	var other *linearMemory
+	for one := range i.all {
+		one.memory.watch(i.module.engine.pages, other)
+		other = one.memory
 	}
-	i.memory.watch(i.module.engine.pages, first)
 }
 
 // usage returns the memory that the run used.
 func (i *instance) usage() Usage {
-	used := Usage{MemoryBytes: int64(i.memory.size + i.memory.siblingBytes()), MemoryRefused: int64(i.memory.refused)}
-	for _, d := range i.dependencies {
-		used.MemoryRefused = max(used.MemoryRefused, int64(d.memory.refused))
+	used := Usage{MemoryBytes: int64(i.memory.size + i.memory.siblingBytes())}
+	for one := range i.all {
+		used.MemoryRefused = max(used.MemoryRefused, int64(one.memory.refused))
 	}
 	return used
 }
@@ -139,9 +147,8 @@ const mostStartStack = 64 << 10
 
 // skipStart keeps runs from calling the start functions again.
 func (i *instance) skipStart() {
-	i.start = exported{}
-	for _, d := range i.dependencies {
-		d.skipStart()
+	for one := range i.all {
+		one.start = exported{}
 	}
 }
 
@@ -195,31 +202,19 @@ func (i *instance) explain(err error) error {
 		return err
 	}
 	failure.Trace = i.module.trace(failure.Trace)
-	if i.hasOverflowed() || slices.ContainsFunc(i.dependencies, (*instance).hasOverflowed) {
-		failure.Reason = stackOverflow
+	for one := range i.all {
+		if one.depth != nil && uint32(one.depth.Get()) == wasm.DepthExceeded {
+			failure.Reason = stackOverflow
+		}
 	}
 	return err
 }
 
 // leaveThread releases the run from its thread.
 func (i *instance) leaveThread() {
-	i.memory.leaveThread()
-	for _, d := range i.dependencies {
-		d.memory.leaveThread()
+	for one := range i.all {
+		one.memory.leaveThread()
 	}
-}
-
-// forgetRefusals forgets that memories could not grow.
-func (i *instance) forgetRefusals() {
-	i.memory.refused = 0
-	for _, d := range i.dependencies {
-		d.memory.refused = 0
-	}
-}
-
-// hasOverflowed reports whether the last run recursed too deeply.
-func (i *instance) hasOverflowed() bool {
-	return i.depth != nil && uint32(i.depth.Get()) == wasm.DepthExceeded
 }
 
 // capture makes an image of the current state of the instance and its dependencies.
@@ -279,7 +274,7 @@ func (i *instance) keepsStacks() bool {
 // are retired in the background, since each still holds its memory: the caller waits for further ones.
 func (i *instance) retire(key poolKey, reuse bool) {
 	finish := func() {
-		if reuse && i.module.rewritten.unrestorable == "" && i.reset() == nil {
+		if reuse && i.module.rewritten.Unrestorable == "" && i.reset() == nil {
 			i.module.engine.idle.put(key, i)
 			return
 		}
@@ -296,19 +291,15 @@ func (i *instance) survey() (returned int64) {
 	for _, d := range i.dependencies {
 		i.memory.written.faults.countWith(&d.memory.written.faults)
 	}
-	returned = i.memory.survey(i.module.engine.pages)
-	for _, d := range i.dependencies {
-		returned += d.memory.survey(i.module.engine.pages)
+	for one := range i.all {
+		returned += one.memory.survey(i.module.engine.pages)
 	}
 	return returned
 }
 
 // reset restores the state of the instance and its dependencies from their images, after a survey.
 func (i *instance) reset() error {
-	if !i.keepsStacks() {
-		return errNotReset
-	}
-	if i.wasm.IsClosed() {
+	if !i.keepsStacks() || i.wasm.IsClosed() {
 		return errNotReset
 	}
 	if err := i.memory.reset(i.wasm); err != nil {

@@ -52,7 +52,7 @@ func (v variant) subject(t *testing.T, idleBytes int64) *subject {
 	}
 	module, err := e.Compile(t.Context(), v.guest.bytes())
 	require.NoError(t, err)
-	require.Empty(t, module.rewritten.unrestorable)
+	require.Empty(t, module.rewritten.Unrestorable)
 	e.occupyStarts()
 	if v.resumed {
 		return resumedSubject(t, module)

@@ -52,7 +52,7 @@ func (m *Module) Description() *wasm.Module { return m.description }
 
 // NewInstances returns the reason why each run needs a new instance. It is empty if instances are
 // reset and reused.
-func (m *Module) NewInstances() string { return m.rewritten.unrestorable }
+func (m *Module) NewInstances() string { return m.rewritten.Unrestorable }
 
 // Linked returns the imports, exports and declarations of the module and its libraries. The caller must not modify it.
 func (m *Module) Linked() *wasm.Linked { return m.linked }

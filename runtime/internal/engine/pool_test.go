@@ -315,7 +315,7 @@ func kernelModule(t *testing.T, e *Engine, language guests.Language) *Module {
 	require.NoError(t, err)
 	module, err := e.Compile(t.Context(), source)
 	require.NoError(t, err)
-	require.Empty(t, module.rewritten.unrestorable)
+	require.Empty(t, module.rewritten.Unrestorable)
 	return module
 }
 

@@ -60,12 +60,6 @@ type residence struct {
 	place   *list.Element // nil before it is a resident, and afterwards
 }
 
-// admit adds a resident.
-func (r *residents) admit(of *residence) {
-	of.place = r.oldest.PushBack(of)
-	r.taken = r.taken.plus(1, of.held)
-}
-
 // remove removes a resident, and with a module its programs, which are freed with it.
 func (r *residents) remove(of *residence) {
 	switch {
@@ -175,9 +169,6 @@ func (e *Engine) retireLater(m *Module, key poolKey, finish func()) bool {
 	return true
 }
 
-// countImage counts an image, which is freed with the module.
-func (m *Module) countImage(i *image) { m.count(i.holding()) }
-
 // count adds resources to the module's holding, or, for a library, to that of the module that it belongs to.
 func (m *Module) count(more holding) {
 	e, of := m.engine, &m.residence
@@ -203,7 +194,8 @@ func (p *Program) Evicted() bool { return p.residence.evicted.Load() }
 // settle admits a new module, or a new program of a module that is in use.
 func (e *Engine) settle(of *residence) {
 	e.mu.Lock()
-	e.residents.admit(of)
+	of.place = e.residents.oldest.PushBack(of)
+	e.residents.taken = e.residents.taken.plus(1, of.held)
 	if of.program != nil {
 		of.module.programs = append(of.module.programs, of.program)
 	}
