@@ -103,13 +103,10 @@ func TestPoolShrinksWhenIdle(t *testing.T) {
 }
 
 // count returns the number of idle instances.
-func (p *pool) count() (n int) {
+func (p *pool) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := p.oldest; i != nil; i = i.place.newer {
-		n++
-	}
-	return n
+	return p.oldest.Len()
 }
 
 // TestDroppedProgramsKeepNoInstances: those of a program that is started and not run.
