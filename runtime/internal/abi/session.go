@@ -8,6 +8,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/inside"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -39,7 +40,7 @@ type Session struct {
 
 	held   response
 	about  []byte // JSON; nil until the guest asks
-	inside inside
+	inside inside.Context[Session]
 }
 
 // Requester sends the call's requests. Outside tests it is a [network.Session], whose errors it
@@ -88,33 +89,14 @@ func (s *Session) maxBody() int64 {
 	return int64(s.MaxBody)
 }
 
-// sessionKey is the context key of a *Session.
-type sessionKey struct{}
-
 // With returns a context in which the guest's calls of caisson:* functions use the session. In a
 // context without a session, such a call ends the guest with a [*StartError].
 func With(ctx context.Context, s *Session) context.Context {
-	s.inside = inside{ctx, s}
-	return &s.inside
-}
-
-// inside is the context of a session's calls. It is a part of the session, which saves each call an
-// allocation.
-type inside struct {
-	context.Context
-	session *Session
-}
-
-// Value implements [context.Context].
-func (i *inside) Value(key any) any {
-	if key == (sessionKey{}) {
-		return i.session
-	}
-	return i.Context.Value(key)
+	return s.inside.Hold(ctx, s)
 }
 
 func sessionOf(ctx context.Context, function string) (*Session, error) {
-	session, ok := ctx.Value(sessionKey{}).(*Session)
+	session, ok := inside.Of[Session](ctx)
 	if !ok {
 		return nil, &StartError{Function: function}
 	}

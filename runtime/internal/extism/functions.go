@@ -12,6 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/runtime/internal/inside"
 )
 
 // function is a host function of the kernel. run returns the function's result, which is ignored if the function has
@@ -53,7 +54,7 @@ func (f function) hostFunction() hostfuncs.Function {
 	return hostfuncs.Function{
 		Module: hostModule, Name: f.name, Params: valueTypes(f.params), Results: valueTypes(f.results),
 		Call: func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
-			session, ok := ctx.Value(sessionKey{}).(*Session)
+			session, ok := inside.Of[Session](ctx)
 			if !ok {
 				return errNoSession
 			}

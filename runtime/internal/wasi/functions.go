@@ -10,6 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/runtime/internal/inside"
 )
 
 // maxPath is the maximum length of a path in bytes, as on most systems.
@@ -91,7 +92,7 @@ func (f function) hostFunction(module string) hostfuncs.Function {
 	return hostfuncs.Function{
 		Module: module, Name: f.name, Params: params, Results: result,
 		Call: func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
-			system, ok := ctx.Value(systemKey{}).(*System)
+			system, ok := inside.Of[System](ctx)
 			if !ok {
 				return errNoSystem
 			}
