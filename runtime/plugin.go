@@ -111,24 +111,10 @@ func entries(description *wasm.Module, meant string) string {
 		at := slices.Index(functions, near)
 		functions = slices.Concat([]string{near}, functions[:at], functions[at+1:])
 	}
-	var names []string
-	for _, name := range functions {
-		names = append(names, quotedName(name))
-	}
-	if len(names) == 0 {
+	if len(functions) == 0 {
 		return "it exports none that could be one"
 	}
-	text, all := "", len(names)
-	for i, name := range names[:min(all, listedNames)] {
-		if i > 0 {
-			text += ", "
-		}
-		text += name
-	}
-	if all > listedNames {
-		text += fmt.Sprintf(" and %d more", all-listedNames)
-	}
-	return text
+	return quotedNames(functions)
 }
 
 // newPlugin returns the session of a call of a plug-in.

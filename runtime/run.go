@@ -290,17 +290,8 @@ func (r *run) stdin() ([]byte, error) {
 // devices returns the files through which a script returns its result and calls host functions.
 func (r *run) devices() *wasi.Devices {
 	request, body := r.host.session.MaxInvocation()
-	return &wasi.Devices{
-		Folder: script.Folder, Result: &r.answer.Stdout, MaxRequest: request, MaxBody: body,
-		Begin: func(ctx context.Context, function string, request []byte, body int64) ([]byte, *wasi.Response, error) {
-			bytes, refused, err := abi.Begin(ctx, function, request, body)
-			return bytes, (*wasi.Response)(refused), err
-		},
-		Invoke: func(ctx context.Context, function string, bytes []byte, request int) (wasi.Response, error) {
-			response, err := abi.Invoke(ctx, function, bytes, request)
-			return wasi.Response(response), err
-		},
-	}
+	return &wasi.Devices{Folder: script.Folder, Result: &r.answer.Stdout, MaxRequest: request, MaxBody: body,
+		Begin: abi.Begin, Invoke: abi.Invoke}
 }
 
 // under returns the tool under the profile that the arguments name, or the tool itself if they name none.

@@ -112,27 +112,14 @@ func (e *StartError) Error() string { return "it calls " + e.Function + " before
 // About is the data that a guest may have about its call. The caller must leave out everything that the guest's tool
 // has not been granted.
 type About struct {
-	CallID  string
-	Tool    string // the registered name
-	Tenant  string
-	User    string
-	Session string
-	Context map[string]string // by name
-	Files   []tool.File
-	Trace   string // a W3C traceparent
-	Request tool.Request
-}
-
-// wireAbout is the wire format of [About].
-type wireAbout struct {
 	CallID  string            `json:"call_id"`
-	Tool    string            `json:"tool"`
+	Tool    string            `json:"tool"` // the registered name
 	Tenant  string            `json:"tenant,omitempty"`
 	User    string            `json:"user,omitempty"`
 	Session string            `json:"session,omitempty"`
-	Context map[string]string `json:"context"`
+	Context map[string]string `json:"context"` // by name
 	Files   []tool.File       `json:"files"`
-	Trace   string            `json:"traceparent,omitempty"`
+	Trace   string            `json:"traceparent,omitempty"` // W3C's
 	Request tool.Request      `json:"request,omitzero"`
 }
 
@@ -145,19 +132,14 @@ func contextGet(c *call) (answer, error) {
 		return answer{}, unavailable("the tool has no context")
 	}
 	if c.session.about == nil {
-		c.session.about = encode(c.session.About().wire())
+		about := c.session.About()
+		if about.Context == nil {
+			about.Context = map[string]string{}
+		}
+		about.Files = list(about.Files)
+		c.session.about = encode(about)
 	}
 	return answer{status: statusOK, head: c.session.about}, nil
-}
-
-func (a About) wire() wireAbout {
-	if a.Context == nil {
-		a.Context = map[string]string{}
-	}
-	return wireAbout{
-		CallID: a.CallID, Tool: a.Tool, Tenant: a.Tenant, User: a.User, Session: a.Session,
-		Context: a.Context, Files: list(a.Files), Trace: a.Trace, Request: a.Request,
-	}
 }
 
 // response is the unread rest of an answer. Head and body are separate, so that the body need not be copied after the

@@ -32,7 +32,8 @@ type Devices struct {
 	host hostDevice // one for all descriptors, so that a guest cannot make the host keep a request for each
 }
 
-// Response is the answer of a host function: a status, and head followed by body.
+// Response is the answer of a host function to a caller that has no linear memory to read it into: a status (ABI.md,
+// "Calling"), and head followed by body.
 type Response struct {
 	Status     uint32
 	Head, Body []byte
