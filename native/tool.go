@@ -204,7 +204,6 @@ func misfit(err error) string {
 	return "the tool cannot take these arguments: " + err.Error() // of a type that reads itself, such as time.Time
 }
 
-// resultOf returns a function's value as a result.
 func resultOf(value any) (tool.Result, error) {
 	switch v := value.(type) {
 	case tool.Result:

@@ -102,12 +102,10 @@ var loose = []struct {
 			"than WASI"},
 }
 
-// of returns whether an import is from one of the modules.
 func of(modules ...string) func(wasm.Import) bool {
 	return func(i wasm.Import) bool { return slices.Contains(modules, i.Module) }
 }
 
-// below returns whether an import is from a module with a prefix.
 func below(prefix string) func(wasm.Import) bool {
 	return func(i wasm.Import) bool { return strings.HasPrefix(i.Module, prefix) }
 }
@@ -223,12 +221,12 @@ var proposalFixes = map[string]string{
 	wasm.WideArithmetic:   without("wide arithmetic", "wide-arithmetic"),
 	wasm.CustomPageSizes:  "give its memory pages of 64 KiB: link it without --page-size",
 	wasm.MemoryDiscarding: "leave out the instruction memory.discard",
-	wasm.StackSwitching: "build it without stack switching: in a language that does without continuations in WebAssembly, " +
-		"such as Go, Rust, Zig or C",
+	wasm.StackSwitching: "build it without stack switching: in a language that does without continuations in " +
+		"WebAssembly, such as Go, Rust, Zig or C",
 }
 
-const forManaged = "the compilers of Kotlin, Dart, Java, OCaml and Scheme need it: write the tool in a language that does " +
-	"without, such as Go, Rust, Zig or C"
+const forManaged = "the compilers of Kotlin, Dart, Java, OCaml and Scheme need it: write the tool in a language " +
+	"that does without, such as Go, Rust, Zig or C"
 
 // forProposal returns the fix for a module that needs a proposal, or "".
 func forProposal(proposal string, producers []string) string {

@@ -121,7 +121,6 @@ func hostFunctions(all []HostFunction) ([]hostfuncs.Function, error) {
 	return functions, nil
 }
 
-// adapt returns the function as the engine calls it.
 func (f HostFunction) adapt() func(context.Context, hostfuncs.Memory, []uint64) error {
 	name := f.permissionName()
 	return func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {

@@ -83,7 +83,6 @@ func numberOf(m *manifests.Manifest, description *wasm.Module, returned uint64) 
 	return int64(int32(returned)) // the upper half has no meaning
 }
 
-// isEntry reports whether calls of a plug-in can run a function of this type.
 func isEntry(f wasm.FuncType) bool { return len(f.Params) == 0 && returnsNumber(f) }
 
 // checkEntry returns the problem with the function that calls of a plug-in run, and its fix. Both are empty if there is

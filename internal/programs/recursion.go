@@ -180,10 +180,8 @@ func (g *generator) leaf() int {
 	return function
 }
 
-// step counts up the progress.
 func (w *writer) step() *Node { return increment(w.p.Progress) }
 
-// increment adds one to a global.
 func increment(global int) *Node {
 	return with(globalSet, global, node(i32Add, with(globalGet, global), number(1)))
 }

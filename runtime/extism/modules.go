@@ -77,7 +77,6 @@ func (t *translation) arrange() error {
 	return nil
 }
 
-// libraries returns all modules but the main one.
 func (t *translation) libraries() (all []*module) {
 	for _, m := range t.modules {
 		if m != t.main {
@@ -196,7 +195,6 @@ func (t *translation) readModule(root *os.Root, m *module, limit int64) ([]byte,
 // maxTools is the maximum number of tools that are made of a manifest.
 const maxTools = 256
 
-// functions returns the functions of the main module.
 func (t *translation) functions() ([]string, error) {
 	at := t.main.at + ".path"
 	module, err := runtime.Recognise(t.main.source)

@@ -96,15 +96,16 @@ func readFile(path string, limit int64) (source []byte, err error) {
 
 // translation is a manifest that is being translated.
 type translation struct {
-	file    string
-	source  string
-	places  map[string]int // offsets of members in the source, such as that of "memory.max_pages"
-	said    extism.Manifest
-	modules []*module
-	main    *module // one of them
-	digest  string  // of all modules, if any has a hash
-	notes   []manifests.Problem
-	done    []Member
+	file     string
+	source   string
+	places   map[string]int // offsets of members in the source, such as that of "memory.max_pages"
+	said     extism.Manifest
+	modules  []*module
+	main     *module // one of them
+	digest   string  // of all modules, if any has a hash
+	notes    []manifests.Problem
+	problems []manifests.Problem // with the text
+	done     []Member
 }
 
 // read parses the manifest and reads its modules.

@@ -166,7 +166,6 @@ func (r *response) next(buffer []byte) int {
 	return n + m
 }
 
-// call is one call of a function.
 type call struct {
 	ctx     context.Context
 	session *Session

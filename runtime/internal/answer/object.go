@@ -14,7 +14,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// object is the content of a tool's result object.
 type object struct {
 	tool.Result
 	bare    json.RawMessage // only the member "data", if Data has other members too

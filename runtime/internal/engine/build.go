@@ -129,7 +129,6 @@ func decodedBytes(m *wasm.Module) int64 {
 	return int64(bytes)
 }
 
-// buildResult is the result of compiling a module.
 type buildResult struct {
 	rewritten rewritten
 	code      wazero.CompiledModule

@@ -80,7 +80,6 @@ func (i *instance) fork(ctx context.Context) error {
 	return classify(ctx, "run", &hostError{run.ended})
 }
 
-// context returns the context of a run of the instance, metered by i.fuel.
 func (i *instance) context(ctx context.Context) *runContext {
 	return &runContext{Context: ctx, meter: &i.fuel, instance: i, watched: i.watched}
 }
@@ -104,7 +103,6 @@ func (i *instance) watchPages() {
 	}
 }
 
-// usage returns the memory that the run used.
 func (i *instance) usage() Usage {
 	used := Usage{MemoryBytes: int64(i.memory.size + i.memory.siblingBytes())}
 	for one := range i.all {
@@ -243,7 +241,6 @@ func (i *instance) adopt(o *image) error {
 	return i.memory.adopt(o)
 }
 
-// values returns the values of the globals.
 func (i *instance) values() []uint64 {
 	values := make([]uint64, len(i.globals))
 	for n, global := range i.globals {

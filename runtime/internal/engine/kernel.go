@@ -77,7 +77,6 @@ func (m KernelMemory) Call(ctx context.Context, name string, parameters ...uint6
 	return stack[0], nil
 }
 
-// compiledKernel returns the kernel's module.
 func (e *Engine) compiledKernel(ctx context.Context) (*Module, error) {
 	k := e.kernel
 	k.mu.Lock()

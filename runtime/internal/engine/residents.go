@@ -35,7 +35,6 @@ func (h holding) plus(times int64, other holding) holding {
 	return holding{h.bytes + times*other.bytes, h.mappings + times*other.mappings, h.files + times*other.files}
 }
 
-// exceeds reports whether a holding is above one of the limits.
 func (h holding) exceeds(limits holding) bool {
 	return h.bytes > limits.bytes || h.mappings > limits.mappings || h.files > limits.files
 }

@@ -250,7 +250,6 @@ func (w *Watched) leave() {
 	}
 }
 
-// isAbandoned reports whether Abandon was called.
 func (w *Watched) isAbandoned() bool { return w != nil && w.abandoned.Load() }
 
 // Budget is the remaining fuel of the run that called a host function, for work done on its behalf.

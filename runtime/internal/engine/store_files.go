@@ -41,7 +41,6 @@ func readIndex(file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxIndexBytes))
 }
 
-// open opens a file if it has the blob's size.
 func (b blob) open(file string) (*os.File, error) {
 	f, info, err := hostfile.Open(file, hostfile.NoFollow)
 	if err != nil {

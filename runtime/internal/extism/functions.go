@@ -71,7 +71,6 @@ func (f function) hostFunction() hostfuncs.Function {
 	}
 }
 
-// call is one call of a function.
 type call struct {
 	ctx     context.Context
 	session *Session

@@ -16,7 +16,6 @@ import (
 // maxPath is the maximum length of a path in bytes, as on most systems.
 const maxPath = 4096
 
-// call is one call of a WASI function.
 type call struct {
 	ctx    context.Context
 	system *System

@@ -12,7 +12,6 @@ type callGraph struct {
 	callees   []uint32 // those of a node in order, each once
 }
 
-// calledBy returns the callees of a node.
 func (g *callGraph) calledBy(node uint32) []uint32 {
 	return g.callees[g.first[node]:g.first[node+1]]
 }

@@ -182,7 +182,6 @@ type FuncType struct {
 	Results []ValueType
 }
 
-// values returns the number of parameters and results.
 func (t FuncType) values() int { return len(t.Params) + len(t.Results) }
 
 // String returns the type in the form "(i32, i32) -> (i64)".

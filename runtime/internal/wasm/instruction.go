@@ -2,7 +2,6 @@ package wasm
 
 import "fmt"
 
-// instruction is one instruction of a function body.
 type instruction struct {
 	opcode   opcode
 	operator *operator

@@ -93,7 +93,6 @@ func (b *bodyValidation) miscompiles(at, kind int) {
 	b.weight += replacementWeights[kind]
 }
 
-// selected records a select of a type.
 func (b *bodyValidation) selected(in *instruction, t ValueType) {
 	switch {
 	case t == F32:

@@ -145,7 +145,6 @@ func (m *Module) functionTypes() []*FuncType {
 	return types
 }
 
-// imported returns the number of imports of a kind.
 func (m *Module) imported(kind ExternKind) (n uint32) {
 	for i := range m.Imports {
 		if m.Imports[i].Kind == kind {
@@ -190,7 +189,6 @@ func InspectWithin(source []byte, bounds Bounds) (*Module, error) {
 	return i.module, nil
 }
 
-// inspection is a module while it is being read.
 type inspection struct {
 	module   *Module
 	bounds   Bounds

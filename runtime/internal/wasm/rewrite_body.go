@@ -139,7 +139,6 @@ func (b *bodyRewriting) begin(r *rewriting, index int) {
 	b.insert(b.entry, []byte{1, byte(I32)})
 }
 
-// counted reports whether a function gets a local counter.
 func (r *rewriting) counted(index int) bool {
 	return r.passes.Meter && r.analysis.Functions[index].Loops
 }

@@ -312,7 +312,6 @@ func withSection(source []byte, at Section, content encoder) []byte {
 	return append(out.bytes, source[at.End:]...)
 }
 
-// section returns the section with the given id, if the module has one.
 func (m *Module) section(id SectionID) (Section, bool) {
 	for _, s := range m.Sections {
 		if s.ID == id {

@@ -153,7 +153,6 @@ func (b *bodyValidation) declareLocals(want int) {
 	}
 }
 
-// step validates one instruction.
 func (b *bodyValidation) step() {
 	b.found.Instructions++
 	if b.found.Instructions%instructionsPerTest == 0 {
@@ -348,7 +347,6 @@ func (b *bodyValidation) otherwise() {
 	b.open(opElse, top.start, top.end)
 }
 
-// finish ends a block, or the body.
 func (b *bodyValidation) finish() {
 	b.moves.end(len(b.top().start) + len(b.top().end))
 	b.joins.end(int32(len(b.top().end)), !b.top().unreachable)

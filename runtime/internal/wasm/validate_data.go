@@ -162,7 +162,6 @@ func (b *bodyValidation) tableType(index uint32) ValueType {
 	return b.v.tables[index].Element
 }
 
-// segmentType returns the type of an element segment.
 func (b *bodyValidation) segmentType(index uint32) ValueType {
 	b.v.analysis.UsesSegments = true
 	if uint64(index) >= uint64(len(b.v.elements)) {
