@@ -12,51 +12,52 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// instantiate makes an instance. Its start function has not run. If the memory limit is too low, it returns the size of
-// the memory that is needed.
-func (m *Module) instantiate(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
-	i, refused, err := m.assemble(ctx, limit)
+// instantiate makes an instance. Its start function has not run.
+func (m *Module) instantiate(ctx context.Context, limit uint64) (*instance, error) {
+	i, err := m.assemble(ctx, limit)
 	if err != nil {
-		return nil, refused, err
+		return nil, err
 	}
 	if err := m.imprint(ctx, i); err != nil {
 		i.close(ctx)
-		return nil, 0, err
+		return nil, err
 	}
-	return i, 0, nil
+	return i, nil
 }
 
 // assemble makes an instance without its data segments, unless they were left in the module, and its dependencies with
 // theirs.
-func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
-	inside, dependencies, refused, err := m.assembleDependencies(ctx, limit)
+func (m *Module) assemble(ctx context.Context, limit uint64) (*instance, error) {
+	inside, dependencies, err := m.assembleDependencies(ctx, limit)
 	if err != nil {
-		return nil, refused, err
+		return nil, err
 	}
-	i, refused, err := m.assembleOne(inside, limit, dependencies)
+	i, err := m.assembleOne(inside, limit, dependencies)
 	if err != nil {
 		closeAll(ctx, dependencies)
-		return nil, refused, err
+		return nil, err
 	}
 	i.dependencies = dependencies
 	if m.hasKernel {
 		i.kernel = dependencies[0]
 		if err := i.findLeft(); err != nil {
 			i.close(ctx)
-			return nil, 0, err
+			return nil, err
 		}
 	}
-	i.shareLimit()
-	return i, 0, nil
+	for _, d := range dependencies { // all memories grow up to one limit
+		d.memory.siblings = append(memoriesOf(dependencies, d), i.memory)
+	}
+	return i, nil
 }
 
 // assembleDependencies makes the instances of the module's dependencies, in order, and returns the context in which
 // imports find them. Their memories share the limit, and all use the counter of the first.
 func (m *Module) assembleDependencies(
 	ctx context.Context, limit uint64,
-) (inside context.Context, dependencies []*instance, refused int64, err error) {
+) (inside context.Context, dependencies []*instance, err error) {
 	if len(m.dependencies) == 0 {
-		return ctx, nil, 0, nil
+		return ctx, nil, nil
 	}
 	made := map[string]*instance{}
 	inside = experimental.WithImportResolver(ctx, func(module string) api.Module {
@@ -66,33 +67,31 @@ func (m *Module) assembleDependencies(
 		return nil
 	})
 	for _, p := range m.dependencies {
-		i, refused, err := p.module.assembleOne(inside, limit, dependencies)
+		i, err := p.module.assembleOne(inside, limit, dependencies)
 		if err == nil {
 			dependencies = append(dependencies, i)
 			err = p.module.imprint(ctx, i)
 		}
 		if err != nil {
 			closeAll(ctx, dependencies)
-			return nil, nil, refused, err
+			return nil, nil, err
 		}
 		made[p.name] = i
 		made[wasm.CounterModule] = dependencies[0]
 	}
-	return inside, dependencies, 0, nil
+	return inside, dependencies, nil
 }
 
 // assembleOne makes an instance whose memory shares its limit with those of other instances.
-func (m *Module) assembleOne(
-	ctx context.Context, limit uint64, others []*instance,
-) (_ *instance, refused int64, err error) {
+func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instance) (*instance, error) {
 	if err := contextError(ctx, "instantiate"); err != nil { // a module may take tens of milliseconds
-		return nil, 0, err
+		return nil, err
 	}
 	memory := &linearMemory{limit: min(limit, maxMemory), most: m.mostMemory(), siblings: memoriesOf(others, nil)}
 	made, err := m.instantiateWith(ctx, memory)
 	if err != nil {
 		memory.Free()
-		return nil, int64(memory.refused), err
+		return nil, err
 	}
 	if m.estimated > 0 {
 		m.measured.Do(func() { m.count(holding{bytes: max(0, nativeCodeOf(made)-m.estimated)}) })
@@ -113,7 +112,7 @@ func (m *Module) assembleOne(
 	for _, name := range m.rewritten.Globals {
 		i.globals = append(i.globals, made.ExportedGlobal(name).(api.MutableGlobal))
 	}
-	return i, 0, nil
+	return i, nil
 }
 
 // mostMemory returns the maximum that the module declares for its memory, in bytes.
@@ -129,10 +128,8 @@ func (m *Module) mostMemory() uint64 {
 func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (made api.Module, err error) {
 	for _, limits := range m.description.Memories {
 		if need := uint64(limits.Min)<<16 + memory.siblingBytes(); need > memory.limit {
-			memory.refused = need
-			return nil,
-				&Error{Op: "instantiate", Kind: ErrMemory,
-					Reason: fmt.Sprintf("starts with %d bytes, the limit is %d", need, memory.limit)}
+			return nil, &Error{Op: "instantiate", Kind: ErrMemory, refused: int64(need),
+				Reason: fmt.Sprintf("starts with %d bytes, the limit is %d", need, memory.limit)}
 		}
 	}
 	leave, err := m.enterAssembly(ctx)
@@ -166,14 +163,6 @@ func (m *Module) enterAssembly(ctx context.Context) (leave func(), err error) {
 		return func() { <-m.engine.assembling }, nil
 	case <-ctx.Done():
 		return nil, contextError(ctx, "instantiate")
-	}
-}
-
-// shareLimit lets the memories of an instance and its dependencies grow up to one limit.
-func (i *instance) shareLimit() {
-	for _, d := range i.dependencies {
-		d.memory.siblings = memoriesOf(i.dependencies, d)
-		d.memory.siblings = append(d.memory.siblings, i.memory)
 	}
 }
 

@@ -36,7 +36,7 @@ func BenchmarkInstantiate(b *testing.B) {
 		module := compileSource(b, newEngine(b, Options{Functions: wasi.Functions()}, nil), source)
 		b.Run(string(language), func(b *testing.B) {
 			for b.Loop() {
-				i, _, err := module.instantiate(b.Context(), benchmarkedLimit)
+				i, err := module.instantiate(b.Context(), benchmarkedLimit)
 				require.NoError(b, err)
 				i.close(b.Context())
 			}

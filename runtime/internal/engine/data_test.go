@@ -76,7 +76,7 @@ func TestDataIsWhatInstantiationWrites(t *testing.T) {
 			require.Equal(t, tables != nil, module.rewritten.Unrestorable != "")
 			want := plainly(t, p.bytes())
 			for range 3 {
-				i, _, err := module.instantiate(t.Context(), 16*mebibyte)
+				i, err := module.instantiate(t.Context(), 16*mebibyte)
 				require.NoError(t, err)
 				assert.True(t, bytes.Equal(want, i.memory.contents()), name)
 				assert.Empty(t, module.data, "the image has it")
@@ -99,7 +99,7 @@ func TestRunsFindTheirData(t *testing.T) {
 		for range 3 {
 			mustRun(t, module, plain)
 		}
-		i, _, err := module.instantiate(t.Context(), 16*mebibyte)
+		i, err := module.instantiate(t.Context(), 16*mebibyte)
 		require.NoError(t, err)
 		defer i.close(t.Context())
 		require.NoError(t, i.begin(i.context(t.Context()), Run{Function: "run"}))

@@ -33,21 +33,13 @@ type Options struct {
 	CacheBytes int64
 	FillCache  bool
 	OnUncached func(error)
-	// IdleBytes is the maximum memory that idle instances may hold, in bytes, with their stacks, tables and libraries,
-	// not counting the pages they share. The least recently used are evicted first. Zero means 256 MiB; a negative
-	// value is an error.
-	IdleBytes int64
-	// IdleTime is the time for which an unused instance is kept. Zero means one minute; a negative value is an error.
-	IdleTime time.Duration
-	// ModuleBytes is the maximum total size of compiled modules in memory, in bytes, as far as it is known, with the
-	// images that their instances are copies of. The least recently used are evicted first, but never one that is in
-	// use. Zero means 1 GiB; a negative value is an error.
+	// IdleBytes, IdleTime and ModuleBytes are the Instances, IdleTime and Modules of runtime.Memory. Pages that instances
+	// share do not count, and no module in use is evicted.
+	IdleBytes   int64
+	IdleTime    time.Duration
 	ModuleBytes int64
-	// Compiler configures where modules are compiled.
-	Compiler Compiler
-	// Trusted lists modules that are compiled in this process, without limits on compilation. In
-	// all other respects they are treated like any other module.
-	Trusted []Digest
+	Compiler    Compiler
+	Trusted     []Digest // as runtime.Options.TrustedModules
 	// Functions are the host functions that guests may import. Names must be unique within a
 	// module.
 	Functions []hostfuncs.Function

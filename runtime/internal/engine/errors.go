@@ -32,6 +32,7 @@ type Error struct {
 	Reason  string // one line without host details, such as "integer divide by zero"
 	Trace   string // the guest's stack trace, one frame per line; may be empty
 	Err     error  // the cause, for operators; may be nil
+	refused int64  // with ErrMemory: the memory that is needed, in bytes
 }
 
 // Error returns text for operators. It includes the cause, which may contain host details.

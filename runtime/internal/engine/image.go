@@ -50,14 +50,7 @@ var errData = errors.New("damaged data segments")
 // packData concatenates segments in the order in which they are written. The result shares no
 // memory with them.
 func packData(segments []wasm.Segment) []byte {
-	length := 0
-	for _, segment := range segments {
-		length += packedHead + len(segment.Bytes)
-	}
-	if length == 0 {
-		return nil
-	}
-	packed := make([]byte, 0, length)
+	var packed []byte
 	for _, segment := range segments {
 		packed = binary.LittleEndian.AppendUint32(packed, segment.Offset)
 		packed = binary.LittleEndian.AppendUint32(packed, uint32(len(segment.Bytes)))

@@ -81,7 +81,9 @@ func (i *instance) fork(ctx context.Context) error {
 }
 
 func (i *instance) context(ctx context.Context) *runContext {
-	return &runContext{Context: ctx, meter: &i.fuel, instance: i, watched: i.watched}
+	run := &runContext{meter: &i.fuel, instance: i, watched: i.watched}
+	run.Hold(ctx, run)
+	return run
 }
 
 // all visits the dependencies and then the instance itself.
@@ -211,7 +213,7 @@ func (i *instance) explain(err error) error {
 // leaveThread releases the run from its thread.
 func (i *instance) leaveThread() {
 	for one := range i.all {
-		one.memory.leaveThread()
+		one.memory.written.faults.stop()
 	}
 }
 
@@ -260,10 +262,11 @@ const (
 // keepsStacks reports whether the native stacks are small enough to be kept.
 func (i *instance) keepsStacks() bool {
 	stacks, known := i.nativeStacks()
+	most := int64(mostNativeStack)
 	if i.stack != nil {
-		return known && stacks <= mostResumedStack
+		most = mostResumedStack
 	}
-	return known && stacks <= mostNativeStack
+	return known && stacks <= most
 }
 
 // retire returns an instance to the pool after a run, or closes it if it is not to be reused or cannot be reset. It

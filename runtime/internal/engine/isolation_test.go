@@ -62,7 +62,7 @@ func (v variant) subject(t *testing.T, idleBytes int64) *subject {
 		return module.Run(ctx, Run{Function: "_start", MemoryLimit: isolationLimit, Fuel: fuel})
 	}
 	s.make = func(ctx context.Context) (*instance, error) {
-		i, _, err := module.instantiate(ctx, isolationLimit)
+		i, err := module.instantiate(ctx, isolationLimit)
 		return i, err
 	}
 	return s

@@ -136,10 +136,13 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 	key := poolKey{m, uint64(run.MemoryLimit)}
 	i := m.engine.idle.take(key)
 	if i == nil {
-		var refused int64
 		var err error
-		if i, refused, err = m.instantiate(ctx, key.memory); err != nil {
-			return Usage{MemoryRefused: refused}, err
+		if i, err = m.instantiate(ctx, key.memory); err != nil {
+			var used Usage
+			if failure, ok := errors.AsType[*Error](err); ok {
+				used.MemoryRefused = failure.refused
+			}
+			return used, err
 		}
 	}
 	return i.run(ctx, key, run)

@@ -48,7 +48,7 @@ func TestPoolServesRunsAlone(t *testing.T) {
 	}
 	group.Wait()
 
-	i, _, err := module.instantiate(t.Context(), 16*mebibyte)
+	i, err := module.instantiate(t.Context(), 16*mebibyte)
 	require.NoError(t, err)
 	defer i.close(t.Context())
 	require.NoError(t, i.begin(new(meter).with(t.Context()), Run{Function: "run"}))
@@ -199,11 +199,11 @@ func TestResetInstancesAreAsNew(t *testing.T) {
 }
 
 func testResets(t *testing.T, module *Module) {
-	fresh, _, err := module.instantiate(t.Context(), 64*mebibyte)
+	fresh, err := module.instantiate(t.Context(), 64*mebibyte)
 	require.NoError(t, err)
 	defer fresh.close(t.Context())
 	want := fresh.state()
-	used, _, err := module.instantiate(t.Context(), 64*mebibyte)
+	used, err := module.instantiate(t.Context(), 64*mebibyte)
 	require.NoError(t, err)
 	defer used.close(t.Context())
 

@@ -188,7 +188,7 @@ func (p *Program) begin(caller context.Context, fuel int64, watched *Watched) (_
 	})
 	defer watching.Wait() // a caller may use its context for another run afterwards
 	defer abandon(nil)
-	i, _, err := p.module.instantiate(ctx, uint64(p.start.MemoryLimit))
+	i, err := p.module.instantiate(ctx, uint64(p.start.MemoryLimit))
 	switch {
 	case err == nil:
 	case caller.Err() != nil:
@@ -339,7 +339,7 @@ func (p *Program) another(
 
 // copy makes an instance from the image without running anything.
 func (p *Program) copy(ctx context.Context) (*instance, error) {
-	i, _, err := p.module.assemble(ctx, uint64(p.start.MemoryLimit))
+	i, err := p.module.assemble(ctx, uint64(p.start.MemoryLimit))
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func progressOf(ctx context.Context, module *Module, p *programs.Program, fuel i
 		run.Initialize = []Initializer{{Function: p.Before}}
 	}
 	module.rewritten.Unrestorable = "its globals are read after the run"
-	i, _, err := module.instantiate(ctx, uint64(run.MemoryLimit))
+	i, err := module.instantiate(ctx, uint64(run.MemoryLimit))
 	if err != nil {
 		return nil, err
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/runtime/internal/inside"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // runContext is the context of one run: the caller's context, plus the state that the engine's imports need.
 type runContext struct {
-	context.Context
+	inside.Context[runContext]
 	meter    *meter
 	instance *instance
 	forked   *instance // the same, if it is of a program that starts or is resumed; otherwise nil
@@ -27,20 +28,9 @@ type runContext struct {
 	watched  *Watched  // may be nil
 }
 
-// runKey is the key under which a runContext returns itself.
-type runKey struct{}
-
-// Value implements context.Context.
-func (c *runContext) Value(key any) any {
-	if key == (runKey{}) {
-		return c
-	}
-	return c.Context.Value(key)
-}
-
 // runOf returns the run that called a host function.
 func runOf(ctx context.Context) *runContext {
-	c, _ := ctx.Value(runKey{}).(*runContext)
+	c, _ := inside.Of[runContext](ctx)
 	return c
 }
 
@@ -131,9 +121,8 @@ func (c *runContext) end(err error) {
 	panic(&hostError{err})
 }
 
-// offerMeter defines the function that rewritten modules call when a slice is used up. These calls
-// are the only way to stop a guest: the garbage collector cannot preempt guest code, and while it
-// waits for a guest, no goroutine runs that could stop the guest.
+// offerMeter defines the function that rewritten modules call when a slice is used up. These calls are the only way to
+// stop a guest (see wasm.Passes.Meter).
 func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 	refill := func(ctx context.Context, stack []uint64) {
 		run := runOf(ctx)
