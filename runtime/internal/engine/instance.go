@@ -18,6 +18,7 @@ type instance struct {
 	module       *Module
 	wasm         api.Module
 	memory       *linearMemory
+	faults       faultWatch          // of the run, in all memories
 	dependencies []*instance         // of the modules that it is linked with, in their order
 	kernel       *instance           // the dependency that is its kernel; may be nil
 	left         uint64              // the address of the data that the guest leaves with its kernel
@@ -98,10 +99,10 @@ func (i *instance) all(yield func(*instance) bool) {
 
 // watchPages prepares for a run.
 func (i *instance) watchPages() {
-	var other *linearMemory
 	for one := range i.all {
-		one.memory.watch(i.module.engine.pages, other)
-		other = one.memory
+		if !i.faults.locksThread() && one.memory.isWatchable(i.module.engine.pages) {
+			i.faults.begin()
+		}
 	}
 }
 
@@ -189,9 +190,6 @@ func callGuest(ctx context.Context, function api.Function, stack []uint64) (err 
 	return function.CallWithStack(ctx, stack)
 }
 
-// onThread reports whether the run is locked to its thread.
-func (i *instance) onThread() bool { return i.memory.written.faults.locksThread() }
-
 // explain adds the rewritten module's information to a trap.
 func (i *instance) explain(err error) error {
 	if err == nil {
@@ -208,13 +206,6 @@ func (i *instance) explain(err error) error {
 		}
 	}
 	return err
-}
-
-// leaveThread releases the run from its thread.
-func (i *instance) leaveThread() {
-	for one := range i.all {
-		one.memory.written.faults.stop()
-	}
 }
 
 // capture makes an image of the current state of the instance and its dependencies.
@@ -288,11 +279,9 @@ func (i *instance) retire(key poolKey, reuse bool) {
 // survey ends the watch of pages, which releases the run from its thread, and finds the written ones. It returns the
 // number of bytes that a reset gives back to the system.
 func (i *instance) survey() (returned int64) {
-	for _, d := range i.dependencies {
-		i.memory.written.faults.countWith(&d.memory.written.faults)
-	}
+	hadFaults := !i.faults.end()
 	for one := range i.all {
-		returned += one.memory.survey(i.module.engine.pages)
+		returned += one.memory.survey(i.module.engine.pages, hadFaults)
 	}
 	return returned
 }

@@ -95,7 +95,7 @@ func (c *runContext) invoke(ctx context.Context, f *hostfuncs.Function, memory h
 	}
 	err := callRecovering(ctx, memory, f, stack)
 	c.watched.leave()
-	c.watched.enterGuest(c.instance.onThread())
+	c.watched.enterGuest(c.instance.faults.locksThread())
 	return err
 }
 
@@ -136,7 +136,7 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 		}
 		stack[0] = uint64(left)
 		m.since = now
-		run.watched.enterGuest(run.instance.onThread())
+		run.watched.enterGuest(run.instance.faults.locksThread())
 	}
 	_, err := runtime.NewHostModuleBuilder(wasm.MeterModule).NewFunctionBuilder().
 		WithGoFunction(api.GoFunc(refill), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
@@ -149,7 +149,7 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 func (run *runContext) look(ctx context.Context) time.Time {
 	m, now := run.meter, time.Now()
 	if m.shouldYield(now) {
-		run.instance.leaveThread()
+		run.instance.faults.stop()
 		goruntime.Gosched()
 		m.yielded = time.Now()
 		if !m.since.IsZero() {
@@ -249,7 +249,7 @@ type Budget struct{ run *runContext }
 // from its thread, since work done on its behalf would not benefit from the lock.
 func BudgetOf(ctx context.Context) Budget {
 	run := runOf(ctx)
-	run.instance.leaveThread()
+	run.instance.faults.stop()
 	return Budget{run}
 }
 
