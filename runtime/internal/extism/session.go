@@ -46,11 +46,8 @@ type Session struct {
 	inside    inside.Context[Session]
 }
 
-// Requester sends the call's requests. Outside tests it is a [network.Session], whose errors it
-// returns.
+// Requester sends the call's requests, as an [abi.Requester] does.
 type Requester interface {
-	// Check returns the error with which Do would refuse a request with a body of this length, which is not in the
-	// request.
 	Check(ctx context.Context, request network.Request, body int) error
 	Do(ctx context.Context, request network.Request) (network.Response, error)
 }

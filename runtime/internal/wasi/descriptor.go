@@ -120,8 +120,7 @@ func setFlags(c *call, d *descriptor) error {
 	return nil
 }
 
-// setRights refuses to change anything. Rights follow from the permission and from how a file was
-// opened, so reduced rights would not be enforced.
+// setRights refuses to change anything: reduced rights would not be enforced.
 func setRights(*call, *descriptor) error { return ENOTSUP }
 
 func filestat(c *call, d *descriptor) error {

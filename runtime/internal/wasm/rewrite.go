@@ -54,9 +54,10 @@ type Passes struct {
 	//
 	// At the next function entry, loop iteration or bulk operation at which the counter is negative,
 	// the guest calls the import MeterRefill with the counter and continues with the result as the
-	// new counter. Only there does metering return control to the host, which returns the next slice,
-	// or fails and thereby ends the call. Slices must be small, because a guest cannot be preempted
-	// within one, not even by Go's garbage collector, which stops the whole process to wait for it.
+	// new counter. Only there does metering return control to the host, which returns the next slice, or
+	// fails and thereby ends the call. Nothing else leaves the guest's machine code, and Go's runtime cannot preempt that:
+	// the next garbage collection stops all other goroutines and waits for the guest, so no goroutine is left to set a
+	// flag for it. So slices must be small.
 	//
 	// The counter is tested again wherever some 4,096 units may have been used since the last test,
 	// and where a function ends that does something after a callee has returned.
