@@ -139,13 +139,8 @@ func shortened(name []byte) []byte {
 
 // functions reads the function section (§5.5.6): the types of the functions in the code section.
 func (i *inspection) functions(r *reader) {
-	i.module.Functions = make([]Function, r.count("functions", 1, i.bounds.Functions))
-	for n := range i.module.Functions {
-		i.module.Functions[n].Type = r.index("type", len(i.module.Types))
-		if r.err != nil {
-			return
-		}
-	}
+	i.module.Functions = vectorOf(r, "functions", 1, i.bounds.Functions,
+		func() Function { return Function{Type: r.index("type", len(i.module.Types))} })
 }
 
 // code reads the code section (§5.5.13). It does not check instructions.

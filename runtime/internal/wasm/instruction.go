@@ -31,6 +31,11 @@ type decoder struct {
 	features Features
 }
 
+// decoderOf returns a decoder of a part of a section.
+func decoderOf(source []byte, section SectionID, from, to int, features Features) decoder {
+	return decoder{reader: reader{source: source[:to], at: from, section: section.String()}, features: features}
+}
+
 // next reads one instruction (§5.4). After a failure, in must not be used.
 func (d *decoder) next(in *instruction) {
 	in.at = d.at

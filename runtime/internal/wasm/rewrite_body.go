@@ -118,10 +118,7 @@ func (b *bodyRewriting) function(r *rewriting, index int, passes ...pass) {
 // begin moves to the first instruction of a function and declares its local counter.
 func (b *bodyRewriting) begin(r *rewriting, index int) {
 	f := r.module.Functions[index]
-	b.decoder = decoder{
-		reader:   reader{source: r.source[:f.Offset+f.Size], at: f.Offset, section: SectionCode.String()},
-		features: r.analysis.features,
-	}
+	b.decoder = decoderOf(r.source, SectionCode, f.Offset, f.Offset+f.Size, r.analysis.features)
 	groups := b.u32("the number of groups of locals")
 	countEnd := b.at
 	b.at = f.Offset
@@ -271,10 +268,7 @@ func (r *rewriting) write(ctx context.Context, out *encoder, id SectionID) error
 // renumber returns the edits that update the length of a section, the indices of functions and globals in it, and the
 // names of imports. Constant expressions refer to no globals but imported ones, which keep theirs.
 func (r *rewriting) renumber(s Section) ([]edit, error) {
-	d := &renumbering{r: r, decoder: decoder{
-		reader:   reader{source: r.source[:s.End], at: s.Content, section: s.ID.String()},
-		features: r.analysis.features,
-	}}
+	d := &renumbering{r: r, decoder: decoderOf(r.source, s.ID, s.Content, s.End, r.analysis.features)}
 	if s.ID == SectionStart { // which is no vector
 		d.function()
 		return d.edits, d.failure()

@@ -20,10 +20,7 @@ func (r *rewriting) liftData() error {
 	if !present || r.module.DataSegments == 0 {
 		return nil
 	}
-	l := &lifting{decoder: decoder{
-		reader:   reader{source: r.source[:at.End], at: at.Content, section: at.ID.String()},
-		features: r.analysis.features,
-	}}
+	l := &lifting{decoder: decoderOf(r.source, at.ID, at.Content, at.End, r.analysis.features)}
 	if len(r.module.Memories) == 1 {
 		l.own, l.memory = true, uint64(r.module.Memories[0].Min)*pageBytes
 	}

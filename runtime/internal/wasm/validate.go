@@ -129,7 +129,8 @@ func newValidation(source []byte, m *Module, bounds Bounds, features Features) *
 // section validates one section. It does not repeat the checks of Inspect: types, imports, limits,
 // and the existence of functions, exports and the start function.
 func (v *validation) section(s Section, ended func() error) error {
-	d := &decoder{reader: reader{source: v.source[:s.End], at: s.Content, section: s.ID.String()}, features: v.features}
+	of := decoderOf(v.source, s.ID, s.Content, s.End, v.features)
+	d := &of
 	switch s.ID {
 	case SectionGlobal:
 		v.globalSection(d)
@@ -256,9 +257,8 @@ type FunctionAnalysis struct {
 	Globals       uint32 // instructions that use a global, or refer to a function, which becomes one
 	Loops         bool   // has a loop
 	// Calls: it calls a function, directly or indirectly, grows a memory or table, or copies, fills or initializes one.
-	Calls         bool
-	CallsIndirect bool // calls a function through a table
-	Vectors       bool // has a value of type v128
+	Calls   bool
+	Vectors bool // has a value of type v128
 }
 
 // bitSet is a set of small numbers.

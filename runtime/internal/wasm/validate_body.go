@@ -57,10 +57,7 @@ func newBodyValidation(v *validation) *bodyValidation {
 
 // function validates one function (§3.4.1).
 func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
-	b.decoder = decoder{
-		reader:   reader{source: b.v.source[:f.Offset+f.Size], at: f.Offset, section: SectionCode.String()},
-		features: b.v.features,
-	}
+	b.decoder = decoderOf(b.v.source, SectionCode, f.Offset, f.Offset+f.Size, b.v.features)
 	b.moved = b.v.stackMoves
 	b.found, b.carried, b.calls, b.shifts, b.amount = FunctionAnalysis{}, 0, 0, 0, -1
 	b.loops, b.weight = 0, 0
@@ -453,7 +450,6 @@ func (b *bodyValidation) call(in *instruction) {
 
 // indirect returns the type of an indirect call, and removes the table index from the stack.
 func (b *bodyValidation) indirect(in *instruction) *FuncType {
-	b.found.CallsIndirect = true
 	if b.tableType(in.second) != FuncRef {
 		b.invalid("%s needs a table of funcref", in.operator.name)
 		return nil
