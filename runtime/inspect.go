@@ -68,9 +68,9 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	if err != nil {
 		return ModuleInfo{}, err
 	}
-	linked, err := link(m, source)
+	linked, err := source.Link()
 	if err != nil {
-		return ModuleInfo{}, err
+		return ModuleInfo{}, unusable(m, source, err)
 	}
 	info := ModuleInfo{SHA256: source.Digest().String(), Imports: []string{}, Exports: []string{},
 		Libraries: []LibraryInfo{}, SeededGenerators: []string{}, HostFunctions: []string{}}

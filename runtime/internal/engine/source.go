@@ -66,6 +66,15 @@ func (s Source) size() int {
 	return size
 }
 
+// Link reads the modules and checks that they can be linked.
+func (s Source) Link() (*wasm.Linked, error) {
+	read, err := s.inspect(nil)
+	if err != nil {
+		return nil, err
+	}
+	return read.linked, nil
+}
+
 // inspected is a source whose modules have been read and can be linked.
 type inspected struct {
 	Source

@@ -158,28 +158,21 @@ func input(c *call) (int64, error) {
 // maxName is the maximum length in bytes of the name of a variable or of a value of the configuration.
 const maxName = 64 << 10
 
-func config(c *call) (int64, error) {
-	name, err := c.text(0, "config_get", "name", maxName)
+func config(c *call) (int64, error) { return lookUp(c, "config_get", c.session.Config) }
+
+func variable(c *call) (int64, error) { return lookUp(c, "var_get", c.session.variables) }
+
+// lookUp holds the value of a name, if there is one.
+func lookUp[V string | []byte](c *call, function string, values map[string]V) (int64, error) {
+	name, err := c.text(0, function, "name", maxName)
 	if err != nil {
 		return 0, err
 	}
-	value, found := c.session.Config[name]
+	value, found := values[name]
 	if !found {
 		return nothing, nil
 	}
 	return c.hold([]byte(value))
-}
-
-func variable(c *call) (int64, error) {
-	name, err := c.text(0, "var_get", "name", maxName)
-	if err != nil {
-		return 0, err
-	}
-	value, found := c.session.variables[name]
-	if !found {
-		return nothing, nil
-	}
-	return c.hold(value)
 }
 
 // variableBytes is the number of bytes that a variable counts for in addition to its name and its value.
