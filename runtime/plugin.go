@@ -3,7 +3,6 @@ package runtime
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -148,14 +147,6 @@ func (q requester) network() *network.Session {
 		host.permitted = q.run.newPermitted()
 	}
 	return host.network
-}
-
-// startOf returns why a start of a plug-in depends on the call, or "".
-func startOf(err error) string {
-	if early, ok := errors.AsType[*extism.StartError](err); ok {
-		return early.Error()
-	}
-	return ""
 }
 
 // initialize returns the functions that are called before the tool's own, in an instance that was not started before.
