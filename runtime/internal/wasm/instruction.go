@@ -270,6 +270,7 @@ type operator struct {
 	align           uint8 // of memory instructions: the natural alignment, as a power of 2
 	lanes           uint8 // of lane instructions: the number of lanes
 	special         bool  // validation has a separate rule for it
+	miscompiled     int   // see miscompiledKind
 }
 
 // immediates is the kind of immediates that follow an opcode.

@@ -60,7 +60,7 @@ func operatorTable(groups ...operatorGroup) *[256]operator {
 				next = number
 				continue
 			}
-			g.name = word
+			g.name, g.miscompiled = word, miscompiledKinds[word]
 			table[next] = g.operator
 			next++
 		}
