@@ -260,7 +260,6 @@ func (t *function) Identity(context.Context) (string, error) {
 	return "native:" + hex.EncodeToString(digest[:]), nil
 }
 
-// programDigest returns the digest of the running program.
 func programDigest() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

@@ -228,7 +228,6 @@ var proposalFixes = map[string]string{
 const forManaged = "the compilers of Kotlin, Dart, Java, OCaml and Scheme need it: write the tool in a language " +
 	"that does without, such as Go, Rust, Zig or C"
 
-// forProposal returns the fix for a module that needs a proposal, or "".
 func forProposal(proposal string, producers []string) string {
 	if proposal == wasm.ExceptionHandling {
 		return withoutExceptions(producers)

@@ -203,7 +203,6 @@ func sameTypes(declared []wasm.ValueType, offered []hostfuncs.ValueType) bool {
 		func(a wasm.ValueType, b hostfuncs.ValueType) bool { return byte(a) == byte(b) })
 }
 
-// offeredModules returns the modules of the offered functions, sorted.
 func offeredModules() []string {
 	var modules []string
 	for _, f := range offeredFunctions() {

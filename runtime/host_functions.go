@@ -189,7 +189,6 @@ func hostTypes(declared []wasm.ValueType) (types []hostfuncs.ValueType) {
 	return types
 }
 
-// permissionNames returns the names of functions in permissions, sorted.
 func permissionNames(functions []HostFunction) []string {
 	names := []string{}
 	for _, f := range functions {

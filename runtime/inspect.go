@@ -147,7 +147,6 @@ func checkValid(m *manifests.Manifest, source engine.Source, linked *wasm.Linked
 	return nil
 }
 
-// inspectScript describes a script tool without running it.
 func inspectScript(m *manifests.Manifest) (ModuleInfo, error) {
 	s, err := readScript(m, "")
 	if err != nil {

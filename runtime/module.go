@@ -156,7 +156,6 @@ func codeOf(m *manifests.Manifest) string {
 	return m.Module.Path
 }
 
-// readScript reads a manifest's script, and checks the pin.
 func readScript(m *manifests.Manifest, folder interpreter.Folder) (*script.Script, error) {
 	s, err := script.Read(m, folder)
 	if err != nil {

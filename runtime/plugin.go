@@ -115,7 +115,6 @@ func entries(description *wasm.Module, meant string) string {
 	return quotedNames(functions)
 }
 
-// newPlugin returns the session of a call of a plug-in.
 func (r *run) newPlugin(input []byte) *extism.Session {
 	return &extism.Session{
 		Input: input, OnInput: r.system.OnInput, Config: r.tool.manifest.Module.Config, Network: requester{r},

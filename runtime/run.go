@@ -116,7 +116,6 @@ func (r *run) enter(ctx context.Context) (inside context.Context, err error) {
 	return inside, nil
 }
 
-// leave makes room for another call.
 func (r *run) leave() {
 	if !r.slot.holds(r.tool.runtime) {
 		r.tool.runtime.gate.leave()

@@ -31,7 +31,6 @@ func (w *writer) leaf(t Type) *Node {
 	}
 }
 
-// leafOf pushes a whole number.
 func leafOf(t Type, n int) *Node {
 	if t == I64 {
 		return with(i64Const, n)
@@ -140,7 +139,6 @@ func (w *writer) callOf(function int) *Node {
 	return &Node{Op: indirectOp, Block: s, Args: append(args, at)}
 }
 
-// size pushes the size of something, which it may grow.
 func (w *writer) size() *Node {
 	switch w.r.IntN(8) {
 	case 0:

@@ -149,7 +149,6 @@ func (w *writer) work(straight bool) (nodes code) {
 	return append(nodes, w.step())
 }
 
-// callLeaves calls leaves many times in a row.
 func (w *writer) callLeaves() (nodes code) {
 	leaf := oneOf(w.generator, w.leaves...)
 	often := oneOf(w.generator, 1, 2, 5, 20, 60, 100)

@@ -120,7 +120,6 @@ func (t *translation) load() error {
 	return nil
 }
 
-// checkHash compares a module with its hash in the manifest.
 func (t *translation) checkHash(m *module) error {
 	digest, at := engine.DigestOf(m.source).String(), m.at+".hash"
 	switch said, err := hex.DecodeString(m.said.Hash); {
@@ -162,7 +161,6 @@ func (t *translation) relative(path string) (string, bool) {
 	return filepath.ToSlash(relative), err == nil && filepath.IsLocal(relative)
 }
 
-// readModule reads a module of at most limit bytes.
 func (t *translation) readModule(root *os.Root, m *module, limit int64) ([]byte, error) {
 	at, path := m.at+".path", m.said.Path
 	if err := t.checkPlace(at, path); err != nil {

@@ -77,7 +77,6 @@ func Load(path string) (*Translated, error) {
 	return t.translate()
 }
 
-// readFile reads a regular file of at most limit bytes.
 func readFile(path string, limit int64) (source []byte, err error) {
 	file, info, err := hostfile.Open(path, hostfile.Follow)
 	if err != nil {
@@ -108,7 +107,6 @@ type translation struct {
 	done     []Member
 }
 
-// read parses the manifest and reads its modules.
 func (t *translation) read() error {
 	if err := t.readMembers(); err != nil {
 		return err

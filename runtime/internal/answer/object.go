@@ -283,5 +283,4 @@ func otherMembers(object jsontext.Value, text []byte) (extra []byte) {
 
 const maxShown = 128 // bytes of a name that an error shows
 
-// errNoObject means that an output is not exactly one JSON object.
 var errNoObject = errors.New("it is not exactly one JSON object")

@@ -316,7 +316,6 @@ func (i *instance) close(ctx context.Context) {
 	closeAll(ctx, i.dependencies)
 }
 
-// closeAll closes instances.
 func closeAll(ctx context.Context, instances []*instance) {
 	for _, i := range instances {
 		i.close(ctx)

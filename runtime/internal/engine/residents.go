@@ -11,7 +11,6 @@ import (
 // from the cache directory if there is one. A program must be started again.
 var ErrEvicted = errors.New("evicted")
 
-// defaultModuleBytes is the default of Options.ModuleBytes.
 const defaultModuleBytes = 1 << 30
 
 // residents are the modules whose code and images an engine holds, and the programs that were started from them. When

@@ -28,7 +28,6 @@ type runContext struct {
 	watched  *Watched  // may be nil
 }
 
-// runOf returns the run that called a host function.
 func runOf(ctx context.Context) *runContext {
 	c, _ := inside.Of[runContext](ctx)
 	return c

@@ -57,7 +57,6 @@ func LinkedDigest(module Digest, libraries map[string]Digest) Digest {
 	return Digest(h.Sum(nil))
 }
 
-// size returns the number of bytes of all modules.
 func (s Source) size() int {
 	size := len(s.Module)
 	for _, library := range s.Libraries {

@@ -199,7 +199,6 @@ func setVariable(c *call) (int64, error) {
 	return 0, nil
 }
 
-// variableSize returns how many bytes a variable counts for, or 0 if there is none.
 func (s *Session) variableSize(name string) int {
 	value, found := s.variables[name]
 	if !found {
@@ -376,7 +375,6 @@ func takeLeft(c *call) (int64, error) {
 	return 0, err
 }
 
-// fault ends a plug-in that passed a wrong offset.
 func fault(c *call) (int64, error) {
 	function, err := c.bytes(0)
 	if err != nil {

@@ -121,7 +121,6 @@ func Uninterruptible() Bounds {
 	}
 }
 
-// withDefaults returns the bounds with zeros replaced by the defaults.
 func (b Bounds) withDefaults() (Bounds, error) {
 	for field, value := range reflect.ValueOf(&b).Elem().Fields() {
 		if value.Int() < 0 {

@@ -94,7 +94,6 @@ func (g *callGraph) recursion(weight func(node uint32) int64) recursion {
 	return s.found
 }
 
-// search is the state of the algorithm.
 type search struct {
 	graph   *callGraph
 	weight  func(uint32) int64

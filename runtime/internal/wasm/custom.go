@@ -125,7 +125,6 @@ func FunctionNames(source []byte, m *Module) map[uint32]string {
 	return names
 }
 
-// shortened truncates a name at a character boundary.
 func shortened(name []byte) []byte {
 	if len(name) <= maxFunctionName {
 		return name
