@@ -148,22 +148,15 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 // mayUseFiles reports whether calls of a plug-in may use files, or are granted directories, which must
 // exist. A plug-in without WASI has no functions for files.
 func (t *Tool) mayUseFiles(description *wasm.Module) bool {
-	if len(t.permit.Mounts) > 0 || len(t.manifest.Module.Libraries) > 0 { // which may import WASI
-		return true
-	}
-	for i := range description.Imports {
-		if wasi.IsModule(description.Imports[i].Module) {
-			return true
-		}
-	}
-	return false
+	return len(t.permit.Mounts) > 0 || len(t.manifest.Module.Libraries) > 0 || // which may import WASI
+		slices.ContainsFunc(description.Imports, func(i wasm.Import) bool { return wasi.IsModule(i.Module) })
 }
 
 // notOpened returns the outcome of a call whose directories could not be opened.
 func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
-	var refused *files.Error
+	refused, ok := errors.AsType[*files.Error](err)
 	switch {
-	case !errors.As(err, &refused):
+	case !ok:
 		return r.fail(ctx, err)
 	case refused.Denial != nil:
 		return r.answer.Deny(*refused.Denial)
@@ -331,8 +324,7 @@ func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Out
 	if err == nil {
 		return outcome, nil
 	}
-	var failure *tool.Error
-	if errors.As(err, &failure) && failure.Kind == tool.Internal {
+	if failure, ok := errors.AsType[*tool.Error](err); ok && failure.Kind == tool.Internal {
 		t.runtime.logger.ErrorContext(ctx, "call failed", "call_id", invocation.CallID, "tool", t.manifest.Name, "err",
 			failure.Err)
 	}

@@ -55,11 +55,10 @@ func (f function) hostFunction() hostfuncs.Function {
 			}
 			session.held = response{}
 			answer, err := f.run(&call{ctx, session, memory, stack})
-			var refused problem
-			switch {
-			case errors.As(err, &refused):
-				answer = refused.answer
-			case err != nil:
+			if refused, ok := errors.AsType[problem](err); ok {
+				answer, err = refused.answer, nil
+			}
+			if err != nil {
 				return err
 			}
 			stack[0] = session.hold(answer)

@@ -11,7 +11,9 @@ import (
 
 // Begin is called before the body of a call of [Invoke] arrives, if it has one. It returns the request with room for
 // the body after it. If the call is refused whatever the body holds, it returns the response instead.
-func Begin(ctx context.Context, name string, request []byte, body int64) (bytes []byte, refused *wasi.Response, err error) {
+func Begin(
+	ctx context.Context, name string, request []byte, body int64,
+) (bytes []byte, refused *wasi.Response, err error) {
 	f, response := find(name, body)
 	if f == nil {
 		return nil, &response, nil

@@ -117,10 +117,8 @@ func classify(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var host *hostError
-	if errors.As(err, &host) {
-		var bug *PanicError
-		if errors.As(host.err, &bug) {
+	if host, ok := errors.AsType[*hostError](err); ok {
+		if bug, ok := errors.AsType[*PanicError](host.err); ok {
 			return &Error{Op: op, Kind: ErrHost, Reason: "a host function panicked", Err: bug}
 		}
 		if cause := ctx.Err(); cause != nil && errors.Is(host.err, context.Cause(ctx)) {

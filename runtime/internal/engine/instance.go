@@ -192,11 +192,8 @@ func callGuest(ctx context.Context, function api.Function, stack []uint64) (err 
 
 // explain adds the rewritten module's information to a trap.
 func (i *instance) explain(err error) error {
-	if err == nil {
-		return nil
-	}
-	var failure *Error
-	if !errors.As(err, &failure) || failure.Kind != ErrTrap {
+	failure, ok := errors.AsType[*Error](err)
+	if !ok || failure.Kind != ErrTrap {
 		return err
 	}
 	failure.Trace = i.module.trace(failure.Trace)

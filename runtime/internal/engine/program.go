@@ -74,8 +74,8 @@ func (m *Module) Start(ctx context.Context, start Start) (*Program, error) {
 }
 
 // StartInBackground is like Start but returns immediately. It passes the results of Start to done
-// in another goroutine, which Close waits for. The number of concurrent starts is limited. If StartInBackground returns an error, done is not
-// called. If the context ends before the program is started, the start fails.
+// in another goroutine, which Close waits for. The number of concurrent starts is limited. If StartInBackground returns
+// an error, done is not called. If the context ends before the program is started, the start fails.
 func (m *Module) StartInBackground(ctx context.Context, start Start, done func(*Program, error)) error {
 	e := m.engine
 	if err := e.acquire("start", &m.residence); err != nil {

@@ -6,7 +6,8 @@ import (
 )
 
 var pathFunctions = []function{
-	{"path_create_directory", "iii", onPath(1, func(_ *call, dir *files.Dir, path string) error { return dir.Mkdir(path) })},
+	{"path_create_directory", "iii",
+		onPath(1, func(_ *call, dir *files.Dir, path string) error { return dir.Mkdir(path) })},
 	{"path_filestat_get", "iiiii", onPath(2, pathFilestat)},
 	{"path_filestat_set_times", "iiiiIIi", onPath(2, pathSetTimes)},
 	{"path_link", "iiiiiii", onPath(2, link)},

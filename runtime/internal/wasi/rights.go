@@ -1,8 +1,8 @@
 package wasi
 
-// A right is permission to call a function on a descriptor (rights, in the specification). This implementation uses only
-// the two that say how a file is opened. Each kind of descriptor claims those that can work on it; see the package's
-// design.
+// A right is permission to call a function on a descriptor (rights, in the specification). This implementation uses
+// only the two that say how a file is opened. Each kind of descriptor claims those that can work on it; see the
+// package's design.
 const (
 	rightFDDataSync uint64 = 1 << iota
 	rightFDRead
@@ -52,8 +52,8 @@ const (
 	rightsStream = rightFDSetFlags | rightFDFilestatGet | rightPoll
 )
 
-// rights returns the rights of a descriptor, and those that descriptors opened through it may have. A directory that may
-// only be read has the same rights as any other.
+// rights returns the rights of a descriptor, and those that descriptors opened through it may have. A directory that
+// may only be read has the same rights as any other.
 func (d *descriptor) rights() (base, inheriting uint64) {
 	switch {
 	case d.dir != nil:
