@@ -204,7 +204,6 @@ func misfit(err error) string {
 	return "the tool cannot take these arguments: " + err.Error() // of a type that reads itself, such as time.Time
 }
 
-// resultOf returns a function's value as a result.
 func resultOf(value any) (tool.Result, error) {
 	switch v := value.(type) {
 	case tool.Result:
@@ -261,7 +260,6 @@ func (t *function) Identity(context.Context) (string, error) {
 	return "native:" + hex.EncodeToString(digest[:]), nil
 }
 
-// programDigest returns the digest of the running program.
 func programDigest() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

@@ -102,12 +102,10 @@ var loose = []struct {
 			"than WASI"},
 }
 
-// of returns whether an import is from one of the modules.
 func of(modules ...string) func(wasm.Import) bool {
 	return func(i wasm.Import) bool { return slices.Contains(modules, i.Module) }
 }
 
-// below returns whether an import is from a module with a prefix.
 func below(prefix string) func(wasm.Import) bool {
 	return func(i wasm.Import) bool { return strings.HasPrefix(i.Module, prefix) }
 }
@@ -206,41 +204,35 @@ func possibleLibraries(missing []wasm.Import) []string {
 	return slices.DeleteFunc(asked, func(module string) bool { return !possible[module] })
 }
 
-// forProposal returns the fix for a module that needs a proposal, or "".
+// proposalFixes are the fixes for modules that need a proposal, except exception handling.
+var proposalFixes = map[string]string{
+	wasm.Components:         "build it for WASI preview 1, such as wasm32-wasip1, without the step that makes a component",
+	wasm.GarbageCollection:  forManaged,
+	wasm.FunctionReferences: forManaged,
+	wasm.Threads:            singleThreaded,
+	wasm.Memory64:           "build it for wasm32 rather than wasm64",
+	wasm.RelaxedVectors:     without("relaxed SIMD", "relaxed-simd"),
+	wasm.TailCalls: without("tail calls", "tail-call") +
+		"; compilers of languages that need them, such as Scheme and OCaml, may have an option for other targets",
+	wasm.MultipleMemories: "give it one memory: build it without -mmultimemory, or convert it with wasm-opt " +
+		"--enable-multimemory --multi-memory-lowering",
+	wasm.ExtendedConstants: without("extended constant expressions", "extended-const") +
+		", and as a program, not as a shared library",
+	wasm.WideArithmetic:   without("wide arithmetic", "wide-arithmetic"),
+	wasm.CustomPageSizes:  "give its memory pages of 64 KiB: link it without --page-size",
+	wasm.MemoryDiscarding: "leave out the instruction memory.discard",
+	wasm.StackSwitching: "build it without stack switching: in a language that does without continuations in " +
+		"WebAssembly, such as Go, Rust, Zig or C",
+}
+
+const forManaged = "the compilers of Kotlin, Dart, Java, OCaml and Scheme need it: write the tool in a language " +
+	"that does without, such as Go, Rust, Zig or C"
+
 func forProposal(proposal string, producers []string) string {
-	switch proposal {
-	case wasm.Components:
-		return "build it for WASI preview 1, such as wasm32-wasip1, without the step that makes a component"
-	case wasm.ExceptionHandling:
+	if proposal == wasm.ExceptionHandling {
 		return withoutExceptions(producers)
-	case wasm.GarbageCollection, wasm.FunctionReferences:
-		return "the compilers of Kotlin, Dart, Java, OCaml and Scheme need it: write the tool in a language that does " +
-			"without, such as Go, Rust, Zig or C"
-	case wasm.Threads:
-		return singleThreaded
-	case wasm.Memory64:
-		return "build it for wasm32 rather than wasm64"
-	case wasm.RelaxedVectors:
-		return without("relaxed SIMD", "relaxed-simd")
-	case wasm.TailCalls:
-		return without("tail calls", "tail-call") +
-			"; compilers of languages that need them, such as Scheme and OCaml, may have an option for other targets"
-	case wasm.MultipleMemories:
-		return "give it one memory: build it without -mmultimemory, or convert it with wasm-opt --enable-multimemory " +
-			"--multi-memory-lowering"
-	case wasm.ExtendedConstants:
-		return without("extended constant expressions", "extended-const") + ", and as a program, not as a shared library"
-	case wasm.WideArithmetic:
-		return without("wide arithmetic", "wide-arithmetic")
-	case wasm.CustomPageSizes:
-		return "give its memory pages of 64 KiB: link it without --page-size"
-	case wasm.MemoryDiscarding:
-		return "leave out the instruction memory.discard"
-	case wasm.StackSwitching:
-		return "build it without stack switching: in a language that does without continuations in WebAssembly, such as " +
-			"Go, Rust, Zig or C"
 	}
-	return ""
+	return proposalFixes[proposal]
 }
 
 // without says how compilers leave out a feature of LLVM's name.

@@ -1,6 +1,9 @@
 package runtime
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // mistaken lists kinds of files that a manifest may name by mistake in place of a module, with the files' first bytes.
 var mistaken = []struct {
@@ -56,10 +59,5 @@ func forFile(source []byte) (what, fix string) {
 }
 
 func startsWith(source []byte, starts []string) bool {
-	for _, start := range starts {
-		if bytes.HasPrefix(source, []byte(start)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(starts, func(start string) bool { return bytes.HasPrefix(source, []byte(start)) })
 }

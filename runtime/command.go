@@ -203,7 +203,6 @@ func sameTypes(declared []wasm.ValueType, offered []hostfuncs.ValueType) bool {
 		func(a wasm.ValueType, b hostfuncs.ValueType) bool { return byte(a) == byte(b) })
 }
 
-// offeredModules returns the modules of the offered functions, sorted.
 func offeredModules() []string {
 	var modules []string
 	for _, f := range offeredFunctions() {
@@ -251,15 +250,7 @@ func listImports(imports []wasm.Import) string {
 		if len(all) > 1 {
 			kind = plural(kind)
 		}
-		var quoted []string
-		for _, name := range all[:min(len(all), listedNames)] {
-			quoted = append(quoted, quotedName(name))
-		}
-		text := fmt.Sprintf("the %s %s", kind, strings.Join(quoted, ", "))
-		if more := len(all) - len(quoted); more > 0 {
-			text += fmt.Sprintf(" and %d more", more)
-		}
-		texts = append(texts, text+" of "+quotedName(g.module))
+		texts = append(texts, fmt.Sprintf("the %s %s of %s", kind, quotedNames(all), quotedName(g.module)))
 	}
 	if more := len(groups) - len(texts); more > 0 {
 		texts = append(texts, fmt.Sprintf("and more of %d other modules", more))
@@ -272,6 +263,19 @@ func plural(kind string) string {
 		return stem + "ies"
 	}
 	return kind + "s"
+}
+
+// quotedNames quotes the first of some names, and says how many more there are.
+func quotedNames(names []string) string {
+	var quoted []string
+	for _, name := range names[:min(len(names), listedNames)] {
+		quoted = append(quoted, quotedName(name))
+	}
+	text := strings.Join(quoted, ", ")
+	if more := len(names) - len(quoted); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // quotedName quotes a name that a module chose, and truncates it.

@@ -38,7 +38,6 @@ func ChildCompiler(ctx context.Context) Compiler {
 	return Compiler{child: engine.Compiler{Executable: executable}, err: err}
 }
 
-// parseDigests parses SHA-256 digests in hex.
 func parseDigests(texts []string) ([]engine.Digest, error) {
 	var read []engine.Digest
 	for _, text := range texts {

@@ -53,7 +53,6 @@ type grantError struct{ error }
 
 func (e *grantError) Unwrap() []error { return []error{ErrGrant, e.error} }
 
-// notLoaded returns the error for a tool that cannot be loaded.
 func notLoaded(tool string, err error) error {
 	failure := &Error{Op: "load", Tool: tool, Err: err}
 	if wrong, ok := errors.AsType[*permit.Error](err); ok {

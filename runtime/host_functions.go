@@ -121,7 +121,6 @@ func hostFunctions(all []HostFunction) ([]hostfuncs.Function, error) {
 	return functions, nil
 }
 
-// adapt returns the function as the engine calls it.
 func (f HostFunction) adapt() func(context.Context, hostfuncs.Memory, []uint64) error {
 	name := f.permissionName()
 	return func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
@@ -190,7 +189,6 @@ func hostTypes(declared []wasm.ValueType) (types []hostfuncs.ValueType) {
 	return types
 }
 
-// permissionNames returns the names of functions in permissions, sorted.
 func permissionNames(functions []HostFunction) []string {
 	names := []string{}
 	for _, f := range functions {

@@ -55,8 +55,7 @@ type LibraryInfo struct {
 // offered as the module declares them. A client-run tool has no module; its ModuleInfo is zero with empty lists.
 func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	if m.Execution == manifests.ExecutionClient {
-		return ModuleInfo{Imports: []string{}, Exports: []string{}, Libraries: []LibraryInfo{}, SeededGenerators: []string{},
-			Unused: []string{}, HostFunctions: []string{}}, nil
+		return withoutNulls(ModuleInfo{}), nil
 	}
 	if m.Module.Language != modules.LanguageNone {
 		return inspectScript(m)
@@ -68,12 +67,11 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	if err != nil {
 		return ModuleInfo{}, err
 	}
-	linked, err := link(m, source)
+	linked, err := source.Link()
 	if err != nil {
-		return ModuleInfo{}, err
+		return ModuleInfo{}, unusable(m, source, err)
 	}
-	info := ModuleInfo{SHA256: source.Digest().String(), Imports: []string{}, Exports: []string{},
-		Libraries: []LibraryInfo{}, SeededGenerators: []string{}, HostFunctions: []string{}}
+	info := withoutNulls(ModuleInfo{SHA256: source.Digest().String()})
 	for _, p := range partsOf(m, source, linked) {
 		info.add(p)
 	}
@@ -85,7 +83,7 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	}
 	slices.Sort(info.Imports)
 	slices.Sort(info.Exports)
-	info.Unused = append([]string{}, unusedPermissions(m, linked.Imports)...)
+	info.Unused = append(info.Unused, unusedPermissions(m, linked.Imports)...)
 	functions := slices.DeleteFunc(fromProgram(linked.Imports), func(f HostFunction) bool {
 		return !slices.Contains(m.Permissions.Functions, f.permissionName())
 	})
@@ -149,15 +147,20 @@ func checkValid(m *manifests.Manifest, source engine.Source, linked *wasm.Linked
 	return nil
 }
 
-// inspectScript describes a script tool without running it.
 func inspectScript(m *manifests.Manifest) (ModuleInfo, error) {
 	s, err := readScript(m, "")
 	if err != nil {
 		return ModuleInfo{}, err
 	}
-	return ModuleInfo{
-		SHA256: s.Digest.String(), Bytes: int(s.Bytes), Interpreter: s.Interpreter.Name, Libraries: []LibraryInfo{},
-		HostFunctions: []string{},
-		Imports:       []string{}, Exports: []string{}, SeededGenerators: []string{}, Unused: []string{},
-	}, nil
+	return withoutNulls(ModuleInfo{SHA256: s.Digest.String(), Bytes: int(s.Bytes), Interpreter: s.Interpreter.Name}), nil
+}
+
+// withoutNulls sets the lists to empty ones, so that JSON has [] and not null.
+func withoutNulls(info ModuleInfo) ModuleInfo {
+	info.Libraries = []LibraryInfo{}
+	for _, list := range []*[]string{&info.Imports, &info.Exports, &info.SeededGenerators, &info.Unused,
+		&info.HostFunctions} {
+		*list = []string{}
+	}
+	return info
 }

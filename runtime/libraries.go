@@ -42,25 +42,6 @@ func partsOf(m *manifests.Manifest, source engine.Source, linked *wasm.Linked) [
 	return parts
 }
 
-// link reads the imports and exports of a module and its libraries, and checks that they can be linked.
-func link(m *manifests.Manifest, source engine.Source) (*wasm.Linked, error) {
-	main, err := wasm.Inspect(source.Module)
-	if err != nil {
-		return nil, unusable(m, source, err)
-	}
-	libraries := map[string]*wasm.Module{}
-	for _, name := range slices.Sorted(maps.Keys(source.Libraries)) {
-		if libraries[name], err = wasm.Inspect(source.Libraries[name]); err != nil {
-			return nil, part{library: name, path: m.Module.Libraries[name], source: source.Libraries[name]}.unusable(err)
-		}
-	}
-	linked, err := wasm.Link(main, libraries)
-	if err != nil {
-		return nil, unusable(m, source, err)
-	}
-	return linked, nil
-}
-
 // checkNames refuses libraries under names of modules that the host offers: guests must find the host's
 // functions there. The functions are those of [checkCommand].
 func checkNames(m *manifests.Manifest, functions []HostFunction) error {
@@ -80,17 +61,12 @@ func checkNames(m *manifests.Manifest, functions []HostFunction) error {
 	return nil
 }
 
-// unusable wraps an error of the engine or of package wasm for which one of a tool's modules is at fault. Its text
+// unusable wraps an error of the engine for which one of a tool's modules is at fault. Its text
 // names the fault once, with the fix where one is known. The source may be zero.
 func unusable(m *manifests.Manifest, source engine.Source, err error) error {
 	at := part{path: m.Module.Path, source: source.Module}
-	library := ""
-	if failure, ok := errors.AsType[*engine.Error](err); ok {
-		library = failure.Library
-	} else if failure, ok := errors.AsType[*wasm.LinkError](err); ok {
-		library = failure.Library
-	}
-	if library != "" {
+	if failure, ok := errors.AsType[*engine.Error](err); ok && failure.Library != "" {
+		library := failure.Library
 		at = part{library: library, path: m.Module.Libraries[library], source: source.Libraries[library]}
 	}
 	return at.unusable(err)

@@ -156,7 +156,6 @@ func codeOf(m *manifests.Manifest) string {
 	return m.Module.Path
 }
 
-// readScript reads a manifest's script, and checks the pin.
 func readScript(m *manifests.Manifest, folder interpreter.Folder) (*script.Script, error) {
 	s, err := script.Read(m, folder)
 	if err != nil {
@@ -306,7 +305,9 @@ func (t *Tool) checker(source engine.Source) func(*wasm.Linked) error {
 func (r *Runtime) digestOfBound(
 	ctx context.Context, m *manifests.Manifest, grants manifests.Grants,
 ) (engine.Digest, error) {
-	if !isBound(grants) {
+	isBound := slices.ContainsFunc(grants.Elements(), func(e manifests.Element) bool { return e.SHA256 != "" }) ||
+		slices.ContainsFunc(grants.Approved, func(a manifests.Binding) bool { return a.SHA256 != "" })
+	if !isBound {
 		return engine.Digest{}, nil
 	}
 	if err := r.enterReader(ctx); err != nil {
@@ -326,10 +327,4 @@ func moduleText(digest engine.Digest) string {
 		return ""
 	}
 	return digest.String()
-}
-
-// isBound reports whether any grant is bound to a digest.
-func isBound(g manifests.Grants) bool {
-	return slices.ContainsFunc(g.Elements(), func(e manifests.Element) bool { return e.SHA256 != "" }) ||
-		slices.ContainsFunc(g.Approved, func(a manifests.Binding) bool { return a.SHA256 != "" })
 }

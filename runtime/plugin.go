@@ -3,7 +3,6 @@ package runtime
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,7 +82,6 @@ func numberOf(m *manifests.Manifest, description *wasm.Module, returned uint64) 
 	return int64(int32(returned)) // the upper half has no meaning
 }
 
-// isEntry reports whether calls of a plug-in can run a function of this type.
 func isEntry(f wasm.FuncType) bool { return len(f.Params) == 0 && returnsNumber(f) }
 
 // checkEntry returns the problem with the function that calls of a plug-in run, and its fix. Both are empty if there is
@@ -111,27 +109,12 @@ func entries(description *wasm.Module, meant string) string {
 		at := slices.Index(functions, near)
 		functions = slices.Concat([]string{near}, functions[:at], functions[at+1:])
 	}
-	var names []string
-	for _, name := range functions {
-		names = append(names, quotedName(name))
-	}
-	if len(names) == 0 {
+	if len(functions) == 0 {
 		return "it exports none that could be one"
 	}
-	text, all := "", len(names)
-	for i, name := range names[:min(all, listedNames)] {
-		if i > 0 {
-			text += ", "
-		}
-		text += name
-	}
-	if all > listedNames {
-		text += fmt.Sprintf(" and %d more", all-listedNames)
-	}
-	return text
+	return quotedNames(functions)
 }
 
-// newPlugin returns the session of a call of a plug-in.
 func (r *run) newPlugin(input []byte) *extism.Session {
 	return &extism.Session{
 		Input: input, OnInput: r.system.OnInput, Config: r.tool.manifest.Module.Config, Network: requester{r},
@@ -163,14 +146,6 @@ func (q requester) network() *network.Session {
 		host.permitted = q.run.newPermitted()
 	}
 	return host.network
-}
-
-// startOf returns why a start of a plug-in depends on the call, or "".
-func startOf(err error) string {
-	if early, ok := errors.AsType[*extism.StartError](err); ok {
-		return early.Error()
-	}
-	return ""
 }
 
 // initialize returns the functions that are called before the tool's own, in an instance that was not started before.

@@ -253,22 +253,24 @@ func (t *Tool) startInBackground(module *engine.Module) {
 
 // reason returns why calls cannot resume the program, given how its start ended, or "" if they can.
 func (l *launch) reason(err error) string {
-	var early *wasi.StartError
-	var earlyHost *abi.StartError
-	var unresumable *engine.NotStartedError
-	switch {
-	case errors.As(err, &early):
+	if early, ok := errors.AsType[*wasi.StartError](err); ok {
 		return early.Error()
-	case errors.As(err, &earlyHost):
-		return earlyHost.Error()
-	case startOf(err) != "":
-		return startOf(err)
-	case errors.As(err, &unresumable):
+	}
+	if early, ok := errors.AsType[*abi.StartError](err); ok {
+		return early.Error()
+	}
+	if early, ok := errors.AsType[*extism.StartError](err); ok {
+		return early.Error()
+	}
+	if unresumable, ok := errors.AsType[*engine.NotStartedError](err); ok {
 		return unresumable.Reason
+	}
+	switch {
 	case err != nil:
 		return err.Error()
 	case l.seen.source() != "" && l.tool.manifest.Behavior.Snapshot != manifests.SnapshotStart && l.tool.script == nil:
-		return l.seen.reason()
+		return "it asks for " + l.seen.source() +
+			" as it starts, which would be the same in each call; write snapshot: start to resume it anyway"
 	}
 	return ""
 }
@@ -340,11 +342,6 @@ func (n *nondeterminism) source() string {
 		return "the time"
 	}
 	return ""
-}
-
-func (n *nondeterminism) reason() string {
-	return "it asks for " + n.source() +
-		" as it starts, which would be the same in each call; write snapshot: start to resume it anyway"
 }
 
 // trackedReader records whether its Reader was read.

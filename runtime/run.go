@@ -116,7 +116,6 @@ func (r *run) enter(ctx context.Context) (inside context.Context, err error) {
 	return inside, nil
 }
 
-// leave makes room for another call.
 func (r *run) leave() {
 	if !r.slot.holds(r.tool.runtime) {
 		r.tool.runtime.gate.leave()
@@ -149,22 +148,15 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 // mayUseFiles reports whether calls of a plug-in may use files, or are granted directories, which must
 // exist. A plug-in without WASI has no functions for files.
 func (t *Tool) mayUseFiles(description *wasm.Module) bool {
-	if len(t.permit.Mounts) > 0 || len(t.manifest.Module.Libraries) > 0 { // which may import WASI
-		return true
-	}
-	for i := range description.Imports {
-		if wasi.IsModule(description.Imports[i].Module) {
-			return true
-		}
-	}
-	return false
+	return len(t.permit.Mounts) > 0 || len(t.manifest.Module.Libraries) > 0 || // which may import WASI
+		slices.ContainsFunc(description.Imports, func(i wasm.Import) bool { return wasi.IsModule(i.Module) })
 }
 
 // notOpened returns the outcome of a call whose directories could not be opened.
 func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
-	var refused *files.Error
+	refused, ok := errors.AsType[*files.Error](err)
 	switch {
-	case !errors.As(err, &refused):
+	case !ok:
 		return r.fail(ctx, err)
 	case refused.Denial != nil:
 		return r.answer.Deny(*refused.Denial)
@@ -290,17 +282,8 @@ func (r *run) stdin() ([]byte, error) {
 // devices returns the files through which a script returns its result and calls host functions.
 func (r *run) devices() *wasi.Devices {
 	request, body := r.host.session.MaxInvocation()
-	return &wasi.Devices{
-		Folder: script.Folder, Result: &r.answer.Stdout, MaxRequest: request, MaxBody: body,
-		Begin: func(ctx context.Context, function string, request []byte, body int64) ([]byte, *wasi.Response, error) {
-			bytes, refused, err := abi.Begin(ctx, function, request, body)
-			return bytes, (*wasi.Response)(refused), err
-		},
-		Invoke: func(ctx context.Context, function string, bytes []byte, request int) (wasi.Response, error) {
-			response, err := abi.Invoke(ctx, function, bytes, request)
-			return wasi.Response(response), err
-		},
-	}
+	return &wasi.Devices{Folder: script.Folder, Result: &r.answer.Stdout, MaxRequest: request, MaxBody: body,
+		Begin: abi.Begin, Invoke: abi.Invoke}
 }
 
 // under returns the tool under the profile that the arguments name, or the tool itself if they name none.
@@ -341,8 +324,7 @@ func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Out
 	if err == nil {
 		return outcome, nil
 	}
-	var failure *tool.Error
-	if errors.As(err, &failure) && failure.Kind == tool.Internal {
+	if failure, ok := errors.AsType[*tool.Error](err); ok && failure.Kind == tool.Internal {
 		t.runtime.logger.ErrorContext(ctx, "call failed", "call_id", invocation.CallID, "tool", t.manifest.Name, "err",
 			failure.Err)
 	}

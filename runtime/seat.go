@@ -32,7 +32,6 @@ const maxDepth = 16
 
 var errTooDeep = fmt.Errorf("%w: calls are nested deeper than %d levels", errBusy, maxDepth)
 
-// errLost means that the slot's lease is lost.
 var errLost = fmt.Errorf("%w: another call made by the same tool could not be stopped", errBusy)
 
 // nestedSlotKey is the context key of a *nestedSlot.
@@ -140,7 +139,6 @@ func (s *nestedSlot) charge(used engine.Usage) {
 	}
 }
 
-// errBusy means that a call found no room to run.
 var errBusy = errors.New("busy")
 
 // gate bounds how many calls run at a time. It has no queue: the executor has one. It is safe for

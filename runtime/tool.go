@@ -174,7 +174,6 @@ func (t *Tool) Prepare(ctx context.Context) error {
 	return err
 }
 
-// ready returns the module if it is compiled, and nil otherwise.
 func (t *Tool) ready() *engine.Module {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -205,7 +204,6 @@ func (t *Tool) prepareModule(ctx context.Context) (*engine.Module, error) {
 	return module, nil
 }
 
-// isClients reports whether the client runs the tool.
 func (t *Tool) isClients() bool { return t.manifest.Execution == manifests.ExecutionClient }
 
 // settle records which module the tool has. It fails if the tool had a different one: grants to that module, and

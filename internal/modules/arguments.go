@@ -153,7 +153,6 @@ func (e *expansion) checkDash(part templatePart, text string) error {
 	return nil
 }
 
-// scalar returns the text of a string, a number or a boolean.
 func scalar(param string, raw json.RawMessage) (string, error) {
 	switch {
 	case len(raw) == 0 || isNull(raw):

@@ -95,7 +95,6 @@ func attackOfDepth(depth int, functions ...*Function) *Program {
 	return p
 }
 
-// with has the program import its first function from a library.
 func (p *Program) with(name string, library *Program) *Program {
 	library.Shape = "library"
 	p.Libraries = []Library{{name, library}}

@@ -217,7 +217,6 @@ func (w *writer) dispatch() code {
 	return code{with(localSet, counter, number(1+w.r.IntN(12))), exit}
 }
 
-// enclosed generates a block without operands and results.
 func (w *writer) enclosed(body func(n *Node) code) *Node {
 	n := node(blockOp)
 	return w.enclose(n, nil, func() code { return body(n) })

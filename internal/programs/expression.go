@@ -31,7 +31,6 @@ func (w *writer) leaf(t Type) *Node {
 	}
 }
 
-// leafOf pushes a whole number.
 func leafOf(t Type, n int) *Node {
 	if t == I64 {
 		return with(i64Const, n)
@@ -97,7 +96,6 @@ func (w *writer) expression(t Type) *Node {
 // address pushes an address of memory, at most a mask.
 func (w *writer) address(mask int) *Node { return node(i32And, w.expression(I32), number(mask)) }
 
-// condition pushes any condition.
 func (w *writer) condition() *Node {
 	if w.chance(30) {
 		return w.address(1)
@@ -105,7 +103,6 @@ func (w *writer) condition() *Node {
 	return w.expression(I32)
 }
 
-// callFor calls a function that returns one value of a type, or returns nil if there is none.
 func (w *writer) callFor(t Type) *Node {
 	fitting := filter(w.callable[:w.level], func(function int) bool {
 		return slices.Equal(w.p.typeOf(function).Results, []Type{t})
@@ -142,7 +139,6 @@ func (w *writer) callOf(function int) *Node {
 	return &Node{Op: indirectOp, Block: s, Args: append(args, at)}
 }
 
-// size pushes the size of something, which it may grow.
 func (w *writer) size() *Node {
 	switch w.r.IntN(8) {
 	case 0:

@@ -77,7 +77,6 @@ func newGenerator(seed, attempt uint64) *generator {
 	return g
 }
 
-// chance is true with a probability in percent.
 func (g *generator) chance(percent int) bool { return g.r.IntN(100) < percent }
 
 // few returns a number up to limit, preferring small ones.

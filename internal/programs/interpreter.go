@@ -87,7 +87,6 @@ func (p *Program) execute(limit int64, begins func(*run)) (all []*machine, err e
 	return all, nil
 }
 
-// machines returns the machines of the libraries and, at the end, the one of the program.
 func (p *Program) machines(limit int64) (all []*machine) {
 	shared := &run{limit: limit, frames: map[*Function][2]int{}, costs: map[*Function]map[*Node]int64{}}
 	linked := map[string]*machine{}
@@ -195,7 +194,6 @@ func (m *machine) call(function int) {
 	m.depth, m.compiled = m.depth-frame, m.compiled-compiled
 }
 
-// imported calls a function of the host or of a library.
 func (m *machine) imported(i Import) {
 	library := m.linked[i.Module]
 	if library == nil {
@@ -401,7 +399,6 @@ func (m *machine) effect(n *Node) {
 	}
 }
 
-// at pops an address and returns the memory there.
 func (m *machine) at(n *Node, size int) []byte {
 	address := m.pop32() + int(n.Value)
 	return m.memory[address : address+size]

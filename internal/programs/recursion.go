@@ -149,7 +149,6 @@ func (w *writer) work(straight bool) (nodes code) {
 	return append(nodes, w.step())
 }
 
-// callLeaves calls leaves many times in a row.
 func (w *writer) callLeaves() (nodes code) {
 	leaf := oneOf(w.generator, w.leaves...)
 	often := oneOf(w.generator, 1, 2, 5, 20, 60, 100)
@@ -180,10 +179,8 @@ func (g *generator) leaf() int {
 	return function
 }
 
-// step counts up the progress.
 func (w *writer) step() *Node { return increment(w.p.Progress) }
 
-// increment adds one to a global.
 func increment(global int) *Node {
 	return with(globalSet, global, node(i32Add, with(globalGet, global), number(1)))
 }

@@ -16,7 +16,6 @@ func Shrink(p *Program, fails func() bool, until time.Time) {
 	}
 }
 
-// allFunctions returns the functions of the program and of its libraries.
 func (p *Program) allFunctions() []*Function {
 	all := p.Functions
 	for _, library := range p.Libraries {

@@ -42,7 +42,6 @@ func (g *generator) writer(function, level, budget int) *writer {
 	return w
 }
 
-// local adds a local.
 func (w *writer) local(t Type) int {
 	w.f.Locals = append(w.f.Locals, t)
 	w.locals = append(w.locals, t)
@@ -120,7 +119,6 @@ func (w *writer) tell() (nodes code) {
 	return append(nodes, w.observe(I32, with(tableSize, 1)), call(w.imports[Finish], node(memorySize)))
 }
 
-// observe has the host observe a value.
 func (w *writer) observe(t Type, value *Node) *Node {
 	switch t {
 	case I32:

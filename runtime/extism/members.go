@@ -37,9 +37,9 @@ func (t *translation) readMembers() error {
 		return t.unread(err)
 	}
 	root := document.Root()
-	problems := t.members(root, "", known)
-	problems = append(problems, t.members(root.Get("memory"), "memory.", knownMemory)...)
-	problems = append(problems, t.readModules(root.Get("wasm"))...)
+	t.members(root, "", known)
+	t.members(root.Get("memory"), "memory.", knownMemory)
+	t.readModules(root.Get("wasm"))
 	for name, value := range root.Get("config").Members() {
 		at := "config." + name.String()
 		t.places[at], _ = name.Span()
@@ -48,38 +48,35 @@ func (t *translation) readMembers() error {
 		case jsontext.Null:
 			t.note(at, "null, which the plug-in reads as an empty text", "write a text, or remove it")
 		default:
-			problems = append(problems, t.problem(at, mistake.WrongType, "want a text", "write it in quotes"))
+			t.add(at, mistake.WrongType, "want a text", "write it in quotes")
 		}
 	}
-	if len(problems) > 0 {
-		return &manifests.Error{Problems: problems}
+	if len(t.problems) > 0 {
+		return &manifests.Error{Problems: t.problems}
 	}
 	return nil
 }
 
 // readModules records the places of the modules and their members, and checks that each module is an object with the
 // path of a file.
-func (t *translation) readModules(list jsontext.Value) (problems []manifests.Problem) {
+func (t *translation) readModules(list jsontext.Value) {
 	if list.Kind() == jsontext.String || list.Kind() == jsontext.Object {
 		module := moduleOf(list)
 		if list.Kind() == jsontext.Object {
 			module = "{…}"
 		}
-		problems = append(problems,
-			t.problem("wasm", mistake.WrongType, "want a list, got "+kinds[list.Kind()], `write "wasm": [`+module+"]"))
+		t.add("wasm", mistake.WrongType, "want a list, got "+kinds[list.Kind()], `write "wasm": [`+module+"]")
 	}
 	for i, module := range list.Elements() {
 		at := fmt.Sprintf("wasm[%d]", i)
 		t.places[at], _ = module.Span()
 		if module.Kind() != jsontext.Object {
-			problems = append(problems,
-				t.problem(at, mistake.WrongType, "want an object, got "+kinds[module.Kind()], "write "+moduleOf(module)))
+			t.add(at, mistake.WrongType, "want an object, got "+kinds[module.Kind()], "write "+moduleOf(module))
 			continue
 		}
-		problems = append(problems, t.members(module, at+".", knownModule)...)
-		problems = append(problems, t.checkSource(module, at)...)
+		t.members(module, at+".", knownModule)
+		t.checkSource(module, at)
 	}
-	return problems
 }
 
 // kinds are people's names for the kinds of values.
@@ -114,7 +111,7 @@ func (t *translation) unread(err error) error {
 
 // members records the members of an object. It notes those that Extism ignores. Those that Extism
 // reads although their names are written in another case are refused: the same member could be there twice.
-func (t *translation) members(object jsontext.Value, prefix string, known []string) (problems []manifests.Problem) {
+func (t *translation) members(object jsontext.Value, prefix string, known []string) {
 	for key := range object.Members() {
 		name := key.String()
 		t.places[prefix+name], _ = key.Span()
@@ -122,8 +119,8 @@ func (t *translation) members(object jsontext.Value, prefix string, known []stri
 			continue
 		}
 		if same := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) }); same >= 0 {
-			problems = append(problems, t.problem(prefix+name, mistake.UnknownKey, fmt.Sprintf("unknown key %q", name),
-				fmt.Sprintf("write it as %q", known[same])))
+			t.add(prefix+name, mistake.UnknownKey, fmt.Sprintf("unknown key %q", name),
+				fmt.Sprintf("write it as %q", known[same]))
 			continue
 		}
 		fix := "remove it, or write a manifest of Caisson"
@@ -134,7 +131,6 @@ func (t *translation) members(object jsontext.Value, prefix string, known []stri
 		}
 		t.note(prefix+name, fmt.Sprintf("%q has no equivalent, and is not used", name), fix)
 	}
-	return problems
 }
 
 // nearest returns the member that a name probably means, or "". Extism's libraries write some names in another way,
@@ -161,25 +157,21 @@ func nearest(name string, known []string) string {
 }
 
 // checkSource checks that a module is in a file, and nowhere else.
-func (t *translation) checkSource(module jsontext.Value, at string) (problems []manifests.Problem) {
+func (t *translation) checkSource(module jsontext.Value, at string) {
 	given := func(name string) bool {
 		return module.Get(name).Kind() != 0 && module.Get(name).Kind() != jsontext.Null
 	}
 	switch {
 	case given("url"):
-		problems = append(problems,
-			t.problem(at+".url", mistake.NotEnforced, "this version of Caisson does not download modules",
-				"download it once, write its path instead, and pin its SHA-256 as hash"))
+		t.add(at+".url", mistake.NotEnforced, "this version of Caisson does not download modules",
+			"download it once, write its path instead, and pin its SHA-256 as hash")
 	case given("data"):
-		problems = append(problems,
-			t.problem(at+".data", mistake.NotEnforced,
-				"this version of Caisson does not load modules that are written into a manifest",
-				"write the module to a file, and its path here"))
+		t.add(at+".data", mistake.NotEnforced,
+			"this version of Caisson does not load modules that are written into a manifest",
+			"write the module to a file, and its path here")
 	case !given("path") || module.Get("path").String() == "" && module.Get("path").Kind() == jsontext.String:
-		problems = append(problems,
-			t.problem(at, mistake.Missing, "the module has no path", "write the path of a file, such as plugin.wasm"))
+		t.add(at, mistake.Missing, "the module has no path", "write the path of a file, such as plugin.wasm")
 	}
-	return problems
 }
 
 // typeError returns the error for a member that is not of its type.
@@ -207,9 +199,12 @@ func (t *translation) typeError(err error) error {
 	return &manifests.Error{Problems: []manifests.Problem{problem}}
 }
 
-// refuse returns the error of a manifest that cannot be translated.
 func (t *translation) refuse(key string, kind mistake.Kind, message, fix string) error {
 	return &manifests.Error{Problems: []manifests.Problem{t.problem(key, kind, message, fix)}}
+}
+
+func (t *translation) add(key string, kind mistake.Kind, message, fix string) {
+	t.problems = append(t.problems, t.problem(key, kind, message, fix))
 }
 
 func (t *translation) note(key, message, fix string) {
@@ -235,7 +230,6 @@ func (t *translation) place(key string) manifests.Place {
 	return at
 }
 
-// position returns the line and the column of an offset in the source.
 func (t *translation) position(offset int) (line, column int) {
 	before := t.source[:min(offset, len(t.source))]
 	return 1 + strings.Count(before, "\n"), 1 + len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))

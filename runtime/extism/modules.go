@@ -77,7 +77,6 @@ func (t *translation) arrange() error {
 	return nil
 }
 
-// libraries returns all modules but the main one.
 func (t *translation) libraries() (all []*module) {
 	for _, m := range t.modules {
 		if m != t.main {
@@ -121,7 +120,6 @@ func (t *translation) load() error {
 	return nil
 }
 
-// checkHash compares a module with its hash in the manifest.
 func (t *translation) checkHash(m *module) error {
 	digest, at := engine.DigestOf(m.source).String(), m.at+".hash"
 	switch said, err := hex.DecodeString(m.said.Hash); {
@@ -163,7 +161,6 @@ func (t *translation) relative(path string) (string, bool) {
 	return filepath.ToSlash(relative), err == nil && filepath.IsLocal(relative)
 }
 
-// readModule reads a module of at most limit bytes.
 func (t *translation) readModule(root *os.Root, m *module, limit int64) ([]byte, error) {
 	at, path := m.at+".path", m.said.Path
 	if err := t.checkPlace(at, path); err != nil {
@@ -196,7 +193,6 @@ func (t *translation) readModule(root *os.Root, m *module, limit int64) ([]byte,
 // maxTools is the maximum number of tools that are made of a manifest.
 const maxTools = 256
 
-// functions returns the functions of the main module.
 func (t *translation) functions() ([]string, error) {
 	at := t.main.at + ".path"
 	module, err := runtime.Recognise(t.main.source)

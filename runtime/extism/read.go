@@ -77,7 +77,6 @@ func Load(path string) (*Translated, error) {
 	return t.translate()
 }
 
-// readFile reads a regular file of at most limit bytes.
 func readFile(path string, limit int64) (source []byte, err error) {
 	file, info, err := hostfile.Open(path, hostfile.Follow)
 	if err != nil {
@@ -96,18 +95,18 @@ func readFile(path string, limit int64) (source []byte, err error) {
 
 // translation is a manifest that is being translated.
 type translation struct {
-	file    string
-	source  string
-	places  map[string]int // offsets of members in the source, such as that of "memory.max_pages"
-	said    extism.Manifest
-	modules []*module
-	main    *module // one of them
-	digest  string  // of all modules, if any has a hash
-	notes   []manifests.Problem
-	done    []Member
+	file     string
+	source   string
+	places   map[string]int // offsets of members in the source, such as that of "memory.max_pages"
+	said     extism.Manifest
+	modules  []*module
+	main     *module // one of them
+	digest   string  // of all modules, if any has a hash
+	notes    []manifests.Problem
+	problems []manifests.Problem // with the text
+	done     []Member
 }
 
-// read parses the manifest and reads its modules.
 func (t *translation) read() error {
 	if err := t.readMembers(); err != nil {
 		return err

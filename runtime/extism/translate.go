@@ -37,7 +37,6 @@ type permissions struct {
 const inputParameter = `{"type": "object", "properties": {"input": {"type": "string", ` +
 	`"description": "The plug-in's input."}}, "additionalProperties": false}`
 
-// translate makes the manifests.
 func (t *translation) translate() (*Translated, error) {
 	functions, err := t.functions()
 	if err != nil {
@@ -99,7 +98,6 @@ func (t *translation) translate() (*Translated, error) {
 	return done, nil
 }
 
-// recordTranslation records the equivalent of a member in the manifests of Caisson.
 func (t *translation) recordTranslation(member, text string) {
 	t.done = append(t.done, Member{t.place(member), text})
 }

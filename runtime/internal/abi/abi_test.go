@@ -21,6 +21,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/hostfuncs/stream"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -337,7 +338,7 @@ func TestAttackRefusedBodies(t *testing.T) {
 
 				line := []byte(valid[function])
 				var room []byte
-				var refused *Response
+				var refused *wasi.Response
 				var err error
 				used = allocated(func() { room, refused, err = Begin(g.ctx, function, line, size) })
 				assert.Equal(t, c.copies, used > size/2, "%s, of a script: %d bytes", function, used)

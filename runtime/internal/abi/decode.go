@@ -87,7 +87,6 @@ func fraction(to **float64) decode.Reader {
 	}
 }
 
-// anything reads any JSON value.
 func anything(to *json.RawMessage) decode.Reader {
 	return func(v jsontext.Value) error {
 		*to = json.RawMessage(v.Text())
@@ -95,7 +94,6 @@ func anything(to *json.RawMessage) decode.Reader {
 	}
 }
 
-// pairs reads a list of pairs of strings.
 func pairs(to *[][2]string) decode.Reader {
 	return func(list jsontext.Value) error {
 		ok := list.Kind() == jsontext.Array
@@ -116,7 +114,6 @@ func pairs(to *[][2]string) decode.Reader {
 	}
 }
 
-// arguments reads the arguments of a tool and keeps their text.
 func arguments(to *string) decode.Reader {
 	return func(v jsontext.Value) error {
 		if _, err := tool.ParseArguments(v.Text()); err != nil {

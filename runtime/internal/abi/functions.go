@@ -4,64 +4,47 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/caisson-run/caisson/hostfuncs"
 )
 
 // function describes one function. All parameters are i32.
 type function struct {
-	name   string
-	params int
-	run    handler
+	module, name string
+	params       int
+	run          handler
 }
 
 // handler runs a function. The guest gets its answer, or its error if that is a [problem]. Any
 // other error ends the guest.
 type handler func(c *call) (answer, error)
 
-// modules lists the functions that take requests: all except those of [IO].
-var modules = []struct {
-	name      string
-	functions []function
-}{
-	{Network, []function{
-		{"request", 4, netRequest},
-		{"send", 4, netSend},
-		{"receive", 2, netReceive},
-	}},
-	{Secrets, []function{
-		{"exists", 2, secretsExists},
-	}},
-	{Tools, []function{
-		{"call", 2, toolsCall},
-	}},
-	{Stream, []function{
-		{"emit", 2, streamEmit},
-	}},
-	{Context, []function{
-		{"get", 2, contextGet},
-	}},
+// requesting lists the functions that take requests: all except those of [IO].
+var requesting = []function{
+	{Network, "request", 4, netRequest},
+	{Network, "send", 4, netSend},
+	{Network, "receive", 2, netReceive},
+	{Secrets, "exists", 2, secretsExists},
+	{Tools, "call", 2, toolsCall},
+	{Stream, "emit", 2, streamEmit},
+	{Context, "get", 2, contextGet},
 }
 
 // Functions returns the host functions of all caisson:* modules.
 func Functions() []hostfuncs.Function {
 	functions := []hostfuncs.Function{readFunction()}
-	for _, module := range modules {
-		for _, f := range module.functions {
-			functions = append(functions, f.hostFunction(module.name))
-		}
+	for _, f := range requesting {
+		functions = append(functions, f.hostFunction())
 	}
 	return functions
 }
 
-func (f function) hostFunction(module string) hostfuncs.Function {
-	name := module + "." + f.name
-	params := make([]hostfuncs.ValueType, f.params)
-	for i := range params {
-		params[i] = hostfuncs.I32
-	}
+func (f function) hostFunction() hostfuncs.Function {
+	name := f.module + "." + f.name
 	return hostfuncs.Function{
-		Module: module, Name: f.name, Params: params, Results: []hostfuncs.ValueType{hostfuncs.I64},
+		Module: f.module, Name: f.name,
+		Params: slices.Repeat([]hostfuncs.ValueType{hostfuncs.I32}, f.params), Results: []hostfuncs.ValueType{hostfuncs.I64},
 		Call: func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
 			session, err := sessionOf(ctx, name)
 			if err != nil {
@@ -72,11 +55,10 @@ func (f function) hostFunction(module string) hostfuncs.Function {
 			}
 			session.held = response{}
 			answer, err := f.run(&call{ctx, session, memory, stack})
-			var refused problem
-			switch {
-			case errors.As(err, &refused):
-				answer = refused.answer
-			case err != nil:
+			if refused, ok := errors.AsType[problem](err); ok {
+				answer, err = refused.answer, nil
+			}
+			if err != nil {
 				return err
 			}
 			stack[0] = session.hold(answer)

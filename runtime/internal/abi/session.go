@@ -8,6 +8,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/inside"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -39,7 +40,7 @@ type Session struct {
 
 	held   response
 	about  []byte // JSON; nil until the guest asks
-	inside inside
+	inside inside.Context[Session]
 }
 
 // Requester sends the call's requests. Outside tests it is a [network.Session], whose errors it
@@ -88,33 +89,14 @@ func (s *Session) maxBody() int64 {
 	return int64(s.MaxBody)
 }
 
-// sessionKey is the context key of a *Session.
-type sessionKey struct{}
-
 // With returns a context in which the guest's calls of caisson:* functions use the session. In a
 // context without a session, such a call ends the guest with a [*StartError].
 func With(ctx context.Context, s *Session) context.Context {
-	s.inside = inside{ctx, s}
-	return &s.inside
-}
-
-// inside is the context of a session's calls. It is a part of the session, which saves each call an
-// allocation.
-type inside struct {
-	context.Context
-	session *Session
-}
-
-// Value implements [context.Context].
-func (i *inside) Value(key any) any {
-	if key == (sessionKey{}) {
-		return i.session
-	}
-	return i.Context.Value(key)
+	return s.inside.Hold(ctx, s)
 }
 
 func sessionOf(ctx context.Context, function string) (*Session, error) {
-	session, ok := ctx.Value(sessionKey{}).(*Session)
+	session, ok := inside.Of[Session](ctx)
 	if !ok {
 		return nil, &StartError{Function: function}
 	}
@@ -130,27 +112,14 @@ func (e *StartError) Error() string { return "it calls " + e.Function + " before
 // About is the data that a guest may have about its call. The caller must leave out everything that the guest's tool
 // has not been granted.
 type About struct {
-	CallID  string
-	Tool    string // the registered name
-	Tenant  string
-	User    string
-	Session string
-	Context map[string]string // by name
-	Files   []tool.File
-	Trace   string // a W3C traceparent
-	Request tool.Request
-}
-
-// wireAbout is the wire format of [About].
-type wireAbout struct {
 	CallID  string            `json:"call_id"`
-	Tool    string            `json:"tool"`
+	Tool    string            `json:"tool"` // the registered name
 	Tenant  string            `json:"tenant,omitempty"`
 	User    string            `json:"user,omitempty"`
 	Session string            `json:"session,omitempty"`
-	Context map[string]string `json:"context"`
+	Context map[string]string `json:"context"` // by name
 	Files   []tool.File       `json:"files"`
-	Trace   string            `json:"traceparent,omitempty"`
+	Trace   string            `json:"traceparent,omitempty"` // W3C's
 	Request tool.Request      `json:"request,omitzero"`
 }
 
@@ -163,19 +132,14 @@ func contextGet(c *call) (answer, error) {
 		return answer{}, unavailable("the tool has no context")
 	}
 	if c.session.about == nil {
-		c.session.about = encode(c.session.About().wire())
+		about := c.session.About()
+		if about.Context == nil {
+			about.Context = map[string]string{}
+		}
+		about.Files = list(about.Files)
+		c.session.about = encode(about)
 	}
 	return answer{status: statusOK, head: c.session.about}, nil
-}
-
-func (a About) wire() wireAbout {
-	if a.Context == nil {
-		a.Context = map[string]string{}
-	}
-	return wireAbout{
-		CallID: a.CallID, Tool: a.Tool, Tenant: a.Tenant, User: a.User, Session: a.Session,
-		Context: a.Context, Files: list(a.Files), Trace: a.Trace, Request: a.Request,
-	}
 }
 
 // response is the unread rest of an answer. Head and body are separate, so that the body need not be copied after the
@@ -202,7 +166,6 @@ func (r *response) next(buffer []byte) int {
 	return n + m
 }
 
-// call is one call of a function.
 type call struct {
 	ctx     context.Context
 	session *Session

@@ -91,7 +91,6 @@ func encodeRecord(r tool.Record) ([]byte, error) {
 	})
 }
 
-// secretsExists reports whether the tool has a secret.
 func secretsExists(c *call) (answer, error) {
 	var name string
 	if err := c.request(decode.Members{"name": decode.Text(&name)}, "name"); err != nil {

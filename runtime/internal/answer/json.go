@@ -26,7 +26,6 @@ type unusableJSON string
 
 func (u unusableJSON) Error() string { return string(u) }
 
-// errNotJSON means that a text is not JSON.
 var errNotJSON = errors.New("it is not JSON")
 
 // checkJSON checks JSON that is sent to programs and providers. The error is errNotJSON, an unusableJSON or the

@@ -71,7 +71,6 @@ func (a *Answer) newLog(longest int) wasi.Output {
 	return wasi.Output{Limit: int64(a.Limits.Stderr) + int64(longest), Tail: maxWords + longest}
 }
 
-// maskedLog returns the guest's log with secrets masked.
 func (a *Answer) maskedLog(ctx context.Context) guestLog {
 	log, err := a.maskLog(ctx)
 	if err == nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// object is the content of a tool's result object.
 type object struct {
 	tool.Result
 	bare    json.RawMessage // only the member "data", if Data has other members too
@@ -29,7 +28,8 @@ type object struct {
 //
 // If other members are invalid, a failure is still a failure and keeps its reason.
 func readObject(ctx context.Context, output []byte) (object, error) {
-	isKnown := func(name string) bool { return name == "success" || name == "message" || hasField(name) }
+	members := []string{"success", "message", "output", "data", "error", "content"}
+	isKnown := func(name string) bool { return slices.Contains(members, name) }
 	doc, err := readJSON(ctx, output, jsontext.Limits{Values: len(output) + 1, Keep: isKnown})
 	if err == nil && doc.Root().Kind() != jsontext.Object {
 		err = errNoObject
@@ -60,11 +60,6 @@ func readObject(ctx context.Context, output []byte) (object, error) {
 	}
 	err = r.read()
 	return r.o, err
-}
-
-// hasField reports whether a member has a field of the same name in a result.
-func hasField(name string) bool {
-	return name == "output" || name == "data" || name == "error" || name == "content"
 }
 
 // truth returns whether the member "success" says true or false, also as a string, and which.
@@ -288,5 +283,4 @@ func otherMembers(object jsontext.Value, text []byte) (extra []byte) {
 
 const maxShown = 128 // bytes of a name that an error shows
 
-// errNoObject means that an output is not exactly one JSON object.
 var errNoObject = errors.New("it is not exactly one JSON object")

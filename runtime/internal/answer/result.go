@@ -198,7 +198,6 @@ func text(output []byte) tool.Result {
 	return result
 }
 
-// illFormed returns how many bytes are not UTF-8.
 func illFormed(output []byte) (n int) {
 	if utf8.Valid(output) { // costs a fraction of the loop
 		return 0

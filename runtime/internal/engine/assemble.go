@@ -12,51 +12,52 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// instantiate makes an instance. Its start function has not run. If the memory limit is too low, it returns the size of
-// the memory that is needed.
-func (m *Module) instantiate(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
-	i, refused, err := m.assemble(ctx, limit)
+// instantiate makes an instance. Its start function has not run.
+func (m *Module) instantiate(ctx context.Context, limit uint64) (*instance, error) {
+	i, err := m.assemble(ctx, limit)
 	if err != nil {
-		return nil, refused, err
+		return nil, err
 	}
 	if err := m.imprint(ctx, i); err != nil {
 		i.close(ctx)
-		return nil, 0, err
+		return nil, err
 	}
-	return i, 0, nil
+	return i, nil
 }
 
 // assemble makes an instance without its data segments, unless they were left in the module, and its dependencies with
 // theirs.
-func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
-	inside, dependencies, refused, err := m.assembleDependencies(ctx, limit)
+func (m *Module) assemble(ctx context.Context, limit uint64) (*instance, error) {
+	inside, dependencies, err := m.assembleDependencies(ctx, limit)
 	if err != nil {
-		return nil, refused, err
+		return nil, err
 	}
-	i, refused, err := m.assembleOne(inside, limit, dependencies)
+	i, err := m.assembleOne(inside, limit, dependencies)
 	if err != nil {
 		closeAll(ctx, dependencies)
-		return nil, refused, err
+		return nil, err
 	}
 	i.dependencies = dependencies
 	if m.hasKernel {
 		i.kernel = dependencies[0]
 		if err := i.findLeft(); err != nil {
 			i.close(ctx)
-			return nil, 0, err
+			return nil, err
 		}
 	}
-	i.shareLimit()
-	return i, 0, nil
+	for _, d := range dependencies { // all memories grow up to one limit
+		d.memory.siblings = append(memoriesOf(dependencies, d), i.memory)
+	}
+	return i, nil
 }
 
 // assembleDependencies makes the instances of the module's dependencies, in order, and returns the context in which
 // imports find them. Their memories share the limit, and all use the counter of the first.
 func (m *Module) assembleDependencies(
 	ctx context.Context, limit uint64,
-) (inside context.Context, dependencies []*instance, refused int64, err error) {
+) (inside context.Context, dependencies []*instance, err error) {
 	if len(m.dependencies) == 0 {
-		return ctx, nil, 0, nil
+		return ctx, nil, nil
 	}
 	made := map[string]*instance{}
 	inside = experimental.WithImportResolver(ctx, func(module string) api.Module {
@@ -66,54 +67,52 @@ func (m *Module) assembleDependencies(
 		return nil
 	})
 	for _, p := range m.dependencies {
-		i, refused, err := p.module.assembleOne(inside, limit, dependencies)
+		i, err := p.module.assembleOne(inside, limit, dependencies)
 		if err == nil {
 			dependencies = append(dependencies, i)
 			err = p.module.imprint(ctx, i)
 		}
 		if err != nil {
 			closeAll(ctx, dependencies)
-			return nil, nil, refused, err
+			return nil, nil, err
 		}
 		made[p.name] = i
 		made[wasm.CounterModule] = dependencies[0]
 	}
-	return inside, dependencies, 0, nil
+	return inside, dependencies, nil
 }
 
 // assembleOne makes an instance whose memory shares its limit with those of other instances.
-func (m *Module) assembleOne(
-	ctx context.Context, limit uint64, others []*instance,
-) (_ *instance, refused int64, err error) {
+func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instance) (*instance, error) {
 	if err := contextError(ctx, "instantiate"); err != nil { // a module may take tens of milliseconds
-		return nil, 0, err
+		return nil, err
 	}
 	memory := &linearMemory{limit: min(limit, maxMemory), most: m.mostMemory(), siblings: memoriesOf(others, nil)}
 	made, err := m.instantiateWith(ctx, memory)
 	if err != nil {
 		memory.Free()
-		return nil, int64(memory.refused), err
+		return nil, err
 	}
 	if m.estimated > 0 {
 		m.measured.Do(func() { m.count(holding{bytes: max(0, nativeCodeOf(made)-m.estimated)}) })
 	}
 	i := &instance{module: m, wasm: made, memory: memory, heap: heapOf(made)}
-	if m.rewritten.meter != "" {
-		i.meter = made.ExportedGlobal(m.rewritten.meter).(api.MutableGlobal)
+	if m.rewritten.Meter != "" {
+		i.meter = made.ExportedGlobal(m.rewritten.Meter).(api.MutableGlobal)
 	} else {
 		i.meter = others[0].meter
 	}
-	if m.rewritten.depth != "" {
-		i.depth = made.ExportedGlobal(m.rewritten.depth).(api.MutableGlobal)
+	if m.rewritten.Depth != "" {
+		i.depth = made.ExportedGlobal(m.rewritten.Depth).(api.MutableGlobal)
 		i.globals = append(i.globals, i.depth)
 	}
-	if m.rewritten.start {
+	if m.rewritten.Start {
 		i.start = exportOf(made.ExportedFunction(wasm.StartName))
 	}
-	for _, name := range m.rewritten.globals {
+	for _, name := range m.rewritten.Globals {
 		i.globals = append(i.globals, made.ExportedGlobal(name).(api.MutableGlobal))
 	}
-	return i, 0, nil
+	return i, nil
 }
 
 // mostMemory returns the maximum that the module declares for its memory, in bytes.
@@ -129,10 +128,8 @@ func (m *Module) mostMemory() uint64 {
 func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (made api.Module, err error) {
 	for _, limits := range m.description.Memories {
 		if need := uint64(limits.Min)<<16 + memory.siblingBytes(); need > memory.limit {
-			memory.refused = need
-			return nil,
-				&Error{Op: "instantiate", Kind: ErrMemory,
-					Reason: fmt.Sprintf("starts with %d bytes, the limit is %d", need, memory.limit)}
+			return nil, &Error{Op: "instantiate", Kind: ErrMemory, refused: int64(need),
+				Reason: fmt.Sprintf("starts with %d bytes, the limit is %d", need, memory.limit)}
 		}
 	}
 	leave, err := m.enterAssembly(ctx)
@@ -169,14 +166,6 @@ func (m *Module) enterAssembly(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// shareLimit lets the memories of an instance and its dependencies grow up to one limit.
-func (i *instance) shareLimit() {
-	for _, d := range i.dependencies {
-		d.memory.siblings = memoriesOf(i.dependencies, d)
-		d.memory.siblings = append(d.memory.siblings, i.memory)
-	}
-}
-
 // memoriesOf returns the memories of instances other than one.
 func memoriesOf(instances []*instance, but *instance) []*linearMemory {
 	var memories []*linearMemory
@@ -209,21 +198,21 @@ func (m *Module) imprint(ctx context.Context, i *instance) (err error) {
 		}
 	}()
 	if m.image == nil {
-		if m.rewritten.unrestorable != "" && len(m.data) == 0 {
+		if m.rewritten.Unrestorable != "" && len(m.data) == 0 {
 			return nil
 		}
 		if m.image, err = m.capture(ctx, i); err != nil {
 			return err
 		}
 		m.data = nil
-		m.countImage(m.image)
+		m.count(m.image.holding()) // it is freed with the module
 	}
 	return i.memory.adopt(m.image)
 }
 
 // capture makes the module's image from the memory of an instance that has none.
 func (m *Module) capture(ctx context.Context, i *instance) (*image, error) {
-	if m.rewritten.dataKept {
+	if m.rewritten.DataKept {
 		return i.capture(ctx)
 	}
 	memory := i.memory.contents()

@@ -118,7 +118,9 @@ var (
 
 // with returns a context for calls of functions that are metered and have no memory.
 func (m *meter) with(ctx context.Context) context.Context {
-	return &runContext{Context: ctx, meter: m, instance: &instance{memory: &linearMemory{}}}
+	run := &runContext{meter: m, instance: &instance{memory: &linearMemory{}}}
+	run.Hold(ctx, run)
+	return run
 }
 
 // memoryOf returns the instance's memory, which for a module without one is a nil pointer of

@@ -292,8 +292,8 @@ func TestCodeCounts(t *testing.T) {
 		module := compileSource(t, e, c.source)
 		before := module.residence.held.bytes
 		mustRun(t, module, plain)
-		i := e.idle.newest
-		require.NotNil(t, i, what)
+		require.NotZero(t, e.idle.oldest.Len(), what)
+		i := e.idle.oldest.Back().Value.(*instance)
 		code := nativeCodeOf(i.wasm)
 		require.Positive(t, code, what)
 		assert.GreaterOrEqual(t, module.residence.held.bytes, code, what)

@@ -52,7 +52,7 @@ func TestAttackImageFills(t *testing.T) {
 			e := newEngine(t, Options{}, noHost)
 			module := compile(t, e, touching(pages, writes))
 			run := Run{Function: "run", MemoryLimit: 128 * mebibyte}
-			first, _, err := module.instantiate(t.Context(), uint64(run.MemoryLimit))
+			first, err := module.instantiate(t.Context(), uint64(run.MemoryLimit))
 			require.NoError(t, err)
 			before := module.image.taken(t)
 			assert.LessOrEqual(t, module.image.holding().bytes, int64(3*systemPage))
@@ -62,7 +62,7 @@ func TestAttackImageFills(t *testing.T) {
 			for range 3 {
 				mustRun(t, module, run)
 			}
-			i, _, err := module.instantiate(t.Context(), uint64(run.MemoryLimit))
+			i, err := module.instantiate(t.Context(), uint64(run.MemoryLimit))
 			require.NoError(t, err)
 			require.NoError(t, i.equals(t.Context(), module.image)) // the comparison at the start of a program
 			i.close(t.Context())
@@ -151,7 +151,7 @@ func TestAttackManyMappings(t *testing.T) {
 		}
 		module, run := compile(t, e, source), Run{Function: "run", MemoryLimit: 64 * mebibyte}
 		key := poolKey{module, uint64(run.MemoryLimit)}
-		i, _, err := module.instantiate(t.Context(), key.memory)
+		i, err := module.instantiate(t.Context(), key.memory)
 		require.NoError(t, err)
 		mustRun(t, module, run)
 		if n < mostMappings/(2*places+1) { // twice as many idle instances as images, which have all their places as yet
@@ -173,7 +173,7 @@ func TestAttackManyMappings(t *testing.T) {
 func TestAttackLongComparisons(t *testing.T) {
 	e := newEngine(t, Options{}, noHost)
 	module := compile(t, e, program{memory: 2 * comparedBytes >> 16, body: nothing, data: []wasm.Segment{{Offset: 1, Bytes: []byte{1}}}})
-	i, _, err := module.instantiate(t.Context(), 64*mebibyte)
+	i, err := module.instantiate(t.Context(), 64*mebibyte)
 	require.NoError(t, err)
 	defer i.close(t.Context())
 	require.NoError(t, i.equals(t.Context(), module.image), "the control")
@@ -189,7 +189,7 @@ func TestAttackLongComparisons(t *testing.T) {
 func TestAttackLongImages(t *testing.T) {
 	e := newEngine(t, Options{}, noHost)
 	module := compile(t, e, program{memory: 2 * comparedBytes >> 16, body: nothing, data: []wasm.Segment{{Offset: 2*comparedBytes - 1, Bytes: []byte{1}}}})
-	i, _, err := module.instantiate(t.Context(), 64*mebibyte)
+	i, err := module.instantiate(t.Context(), 64*mebibyte)
 	require.NoError(t, err)
 	defer i.close(t.Context())
 	made, err := i.capture(t.Context())
@@ -218,7 +218,7 @@ func TestAttackScatteredData(t *testing.T) {
 		least  int
 		most   int
 	}{{compile(t, e, scattered), 1, 129}, {few, 4, 5}} {
-		i, _, err := c.module.instantiate(t.Context(), 64*mebibyte)
+		i, err := c.module.instantiate(t.Context(), 64*mebibyte)
 		require.NoError(t, err)
 		found := len(mappings(t, i.memory.reserved))
 		assert.LessOrEqual(t, found, c.most)
@@ -308,7 +308,7 @@ func TestAttackLargePages(t *testing.T) {
 
 	e := newEngine(t, Options{}, noHost)
 	module := compile(t, e, touching(32, true))
-	i, _, err := module.instantiate(t.Context(), size)
+	i, err := module.instantiate(t.Context(), size)
 	require.NoError(t, err)
 	_, grown := i.wasm.Memory().Grow(size>>16 - 32)
 	require.True(t, grown)

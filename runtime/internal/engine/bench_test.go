@@ -36,7 +36,7 @@ func BenchmarkInstantiate(b *testing.B) {
 		module := compileSource(b, newEngine(b, Options{Functions: wasi.Functions()}, nil), source)
 		b.Run(string(language), func(b *testing.B) {
 			for b.Loop() {
-				i, _, err := module.instantiate(b.Context(), benchmarkedLimit)
+				i, err := module.instantiate(b.Context(), benchmarkedLimit)
 				require.NoError(b, err)
 				i.close(b.Context())
 			}
@@ -162,12 +162,12 @@ func resumable(b *testing.B, source []byte, metered bool) *Program {
 	passes, err := wasm.Rewrite(b.Context(), source, analysis, wasm.Passes{Meter: metered, Depth: true, Globals: true, Fork: true})
 	require.NoError(b, err)
 	require.True(b, passes.Forks)
-	r := rewritten{source: passes.Source, meter: passes.MeterGlobal, depth: passes.DepthGlobal, shift: passes.FunctionShift, forks: true, dataKept: true}
+	r := rewritten{source: passes.Source, facts: facts{Meter: passes.MeterGlobal, Depth: passes.DepthGlobal, Shift: passes.FunctionShift, Forks: true, DataKept: true}}
 	if !metered {
-		r.meter = idleMeter
+		r.Meter = idleMeter
 	}
 	for _, global := range passes.Globals {
-		r.globals = append(r.globals, global.Name)
+		r.Globals = append(r.Globals, global.Name)
 	}
 	code, err := e.runtime.CompileModule(b.Context(), r.source)
 	require.NoError(b, err)

@@ -51,8 +51,8 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 		library.owner = m
 		m.dependencies = append(m.dependencies, linkedModule{name, library})
 		m.residence.held.bytes += library.residence.held.bytes
-		if reason := library.rewritten.unrestorable; reason != "" && m.rewritten.unrestorable == "" {
-			m.rewritten.unrestorable = fmt.Sprintf("the library %q: %s", name, reason)
+		if reason := library.rewritten.Unrestorable; reason != "" && m.rewritten.Unrestorable == "" {
+			m.rewritten.Unrestorable = fmt.Sprintf("the library %q: %s", name, reason)
 		}
 	}
 	return m, nil
@@ -74,8 +74,8 @@ func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.
 	if e.tested != nil {
 		<-e.tested
 	}
-	if made.rewritten.unrestorable == "" {
-		made.rewritten.unrestorable = e.unreliable
+	if made.rewritten.Unrestorable == "" {
+		made.rewritten.Unrestorable = e.unreliable
 	}
 	names := wasm.FunctionNames(source, description)
 	m := &Module{engine: e, imaging: make(chan struct{}, 1), digest: wanted, description: description,
@@ -129,7 +129,6 @@ func decodedBytes(m *wasm.Module) int64 {
 	return int64(bytes)
 }
 
-// buildResult is the result of compiling a module.
 type buildResult struct {
 	rewritten rewritten
 	code      wazero.CompiledModule
@@ -241,8 +240,10 @@ func (e *Engine) compileAnew(
 	}
 	defer e.leaveCompiler()
 	if !in.trusted {
+		wall := e.compiler.complete().Wall
+		tooLong := &moduleError{fmt.Errorf("compiling it takes longer than %s", wall)}
 		var cancel context.CancelFunc
-		ctx, cancel = e.compiler.complete().until(ctx)
+		ctx, cancel = context.WithTimeoutCause(ctx, wall, tooLong)
 		defer cancel()
 	}
 	r, err := e.rewriteBounded(ctx, source, description, in, nil)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,8 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// Compiler configures where modules are compiled. Compiling an untrusted module takes time and memory that its size
-// does not bound. A child process can be killed at any time. In this process, a compilation can only be stopped between
-// two functions, so each function must be within [wasm.Uninterruptible]. The zero value compiles in this process.
+// Compiler configures where modules are compiled. The zero value compiles in this process, where a compilation can only
+// be stopped between two functions, so each function must be within [wasm.Uninterruptible].
 type Compiler struct {
 	// Executable is a program that calls [ServeCompiler] at the start of its main. Usually it is
 	// this program itself.
@@ -35,21 +35,10 @@ type Compiler struct {
 }
 
 func (c Compiler) complete() Compiler {
-	if c.Memory == 0 {
-		c.Memory = 4 << 30
-	}
-	if c.CPU == 0 {
-		c.CPU = time.Minute
-	}
-	if c.Wall == 0 {
-		c.Wall = 2 * time.Minute
-	}
+	c.Memory = cmp.Or(c.Memory, 4<<30)
+	c.CPU = cmp.Or(c.CPU, time.Minute)
+	c.Wall = cmp.Or(c.Wall, 2*time.Minute)
 	return c
-}
-
-// until returns a context that ends, with a [moduleError], when a compilation takes too long.
-func (c Compiler) until(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, c.Wall, &moduleError{fmt.Errorf("compiling it takes longer than %s", c.Wall)})
 }
 
 // The child's environment contains only these variables.
@@ -204,10 +193,9 @@ func compileUntil(ctx context.Context, runtime wazero.Runtime, source []byte) (w
 // faultOf marks an error of wazero's compiler as the module's fault, unless the compiler could not
 // write its cache.
 func faultOf(err error) error {
-	if _, ok := errors.AsType[*fs.PathError](err); ok {
-		return err
-	}
-	if _, ok := errors.AsType[*os.LinkError](err); ok {
+	_, inPath := errors.AsType[*fs.PathError](err)
+	_, inLink := errors.AsType[*os.LinkError](err)
+	if inPath || inLink {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errInvalid, err)

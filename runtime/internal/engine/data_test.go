@@ -72,11 +72,11 @@ func TestDataIsWhatInstantiationWrites(t *testing.T) {
 				p.body = growTable
 			}
 			module := compile(t, newEngine(t, Options{}, nil), p)
-			require.False(t, module.rewritten.dataKept)
-			require.Equal(t, tables != nil, module.rewritten.unrestorable != "")
+			require.False(t, module.rewritten.DataKept)
+			require.Equal(t, tables != nil, module.rewritten.Unrestorable != "")
 			want := plainly(t, p.bytes())
 			for range 3 {
-				i, _, err := module.instantiate(t.Context(), 16*mebibyte)
+				i, err := module.instantiate(t.Context(), 16*mebibyte)
 				require.NoError(t, err)
 				assert.True(t, bytes.Equal(want, i.memory.contents()), name)
 				assert.Empty(t, module.data, "the image has it")
@@ -95,11 +95,11 @@ func TestRunsFindTheirData(t *testing.T) {
 		p := program{body: join(trapUnless(8, 7), overwrite, also), memory: 1, tables: []byte{1, 0x70, 0, 1},
 			data: []wasm.Segment{{Offset: 8, Bytes: []byte{7}}}}
 		module := compile(t, newEngine(t, Options{}, nil), p)
-		require.Equal(t, len(also) > 0, module.rewritten.unrestorable != "")
+		require.Equal(t, len(also) > 0, module.rewritten.Unrestorable != "")
 		for range 3 {
 			mustRun(t, module, plain)
 		}
-		i, _, err := module.instantiate(t.Context(), 16*mebibyte)
+		i, err := module.instantiate(t.Context(), 16*mebibyte)
 		require.NoError(t, err)
 		defer i.close(t.Context())
 		require.NoError(t, i.begin(i.context(t.Context()), Run{Function: "run"}))
@@ -122,7 +122,7 @@ func TestSegmentsInUse(t *testing.T) {
 		trapUnless(8, 'a'), initialize(1), trapUnless(8, 'a'|'p'<<8), []byte{0xfc, 9, 0}))
 	active := compileSource(t, newEngine(t, Options{}, nil), build(initialize(0)))
 	for _, module := range []*Module{passive, active} {
-		assert.False(t, module.rewritten.dataKept)
+		assert.False(t, module.rewritten.DataKept)
 	}
 	for range 3 {
 		mustRun(t, passive, plain)
@@ -139,7 +139,7 @@ func TestDataOutOfBoundsTraps(t *testing.T) {
 		{{Offset: 1<<16 + 1, Bytes: []byte{}}},
 	} {
 		module := compile(t, newEngine(t, Options{}, nil), program{body: nothing, memory: 1, data: segments})
-		assert.True(t, module.rewritten.dataKept)
+		assert.True(t, module.rewritten.DataKept)
 		for range 2 {
 			_, err := module.Run(t.Context(), plain)
 			var failure *Error

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"golang.org/x/sys/cpu"
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -26,34 +27,19 @@ import (
 
 // Options configure an [Engine].
 type Options struct {
-	// CacheDir is the directory that keeps compiled code between processes. It holds native code
-	// that later processes run, so it must be readable and writable only by this user; otherwise
-	// New fails. If empty, compiled code is kept only in memory.
-	CacheDir string
-	// CacheBytes is the maximum total size of the modules in CacheDir, in bytes. When adding a
-	// module exceeds it, the least recently used modules are evicted. Zero means 2 GiB; a negative
-	// value is an error.
+	// These four are the fields of runtime.Options with the same names. If CacheDir is empty, compiled code is kept only
+	// in memory.
+	CacheDir   string
 	CacheBytes int64
-	// FillCache makes New fail if modules cannot be added to CacheDir.
-	FillCache bool
-	// OnUncached is called at most once, if CacheDir can only be read and a module's code in it cannot be used. The error
-	// is the reason. OnUncached may be nil.
+	FillCache  bool
 	OnUncached func(error)
-	// IdleBytes is the maximum memory that idle instances may hold, in bytes, with their stacks, tables and libraries,
-	// not counting the pages they share. The least recently used are evicted first. Zero means 256 MiB; a negative
-	// value is an error.
-	IdleBytes int64
-	// IdleTime is the time for which an unused instance is kept. Zero means one minute; a negative value is an error.
-	IdleTime time.Duration
-	// ModuleBytes is the maximum total size of compiled modules in memory, in bytes, as far as it is known, with the
-	// images that their instances are copies of. The least recently used are evicted first, but never one that is in
-	// use. Zero means 1 GiB; a negative value is an error.
+	// IdleBytes, IdleTime and ModuleBytes are the Instances, IdleTime and Modules of runtime.Memory. Pages that instances
+	// share do not count, and no module in use is evicted.
+	IdleBytes   int64
+	IdleTime    time.Duration
 	ModuleBytes int64
-	// Compiler configures where modules are compiled.
-	Compiler Compiler
-	// Trusted lists modules that are compiled in this process, without limits on compilation. In
-	// all other respects they are treated like any other module.
-	Trusted []Digest
+	Compiler    Compiler
+	Trusted     []Digest // as runtime.Options.TrustedModules
 	// Functions are the host functions that guests may import. Names must be unique within a
 	// module.
 	Functions []hostfuncs.Function
@@ -130,7 +116,8 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 		return nil, fmt.Errorf("IdleBytes %d, IdleTime %s and ModuleBytes %d must not be negative", options.IdleBytes,
 			options.IdleTime, options.ModuleBytes)
 	}
-	if err := checkThisProcessor(); err != nil {
+	err := checkProcessor(goruntime.GOARCH, cpu.X86.HasBMI1, cpu.X86.HasBMI2, cpu.X86.HasPOPCNT)
+	if err != nil {
 		return nil, err
 	}
 	base := context.WithoutCancel(ctx)
@@ -214,7 +201,7 @@ func valueTypes(types []hostfuncs.ValueType) []api.ValueType {
 
 func guestMemory(run *runContext, calling api.Module) hostfuncs.Memory { return run.memoryOf(calling) }
 func kernelMemory(run *runContext, _ api.Module) hostfuncs.Memory {
-	return kernelView{run.instance.kernel}
+	return KernelMemory{run.instance.kernel}
 }
 
 // Compile returns the module for source, compiling it unless this engine or its cache directory already has it.

@@ -32,6 +32,7 @@ type Error struct {
 	Reason  string // one line without host details, such as "integer divide by zero"
 	Trace   string // the guest's stack trace, one frame per line; may be empty
 	Err     error  // the cause, for operators; may be nil
+	refused int64  // with ErrMemory: the memory that is needed, in bytes
 }
 
 // Error returns text for operators. It includes the cause, which may contain host details.
@@ -116,10 +117,8 @@ func classify(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var host *hostError
-	if errors.As(err, &host) {
-		var bug *PanicError
-		if errors.As(host.err, &bug) {
+	if host, ok := errors.AsType[*hostError](err); ok {
+		if bug, ok := errors.AsType[*PanicError](host.err); ok {
 			return &Error{Op: op, Kind: ErrHost, Reason: "a host function panicked", Err: bug}
 		}
 		if cause := ctx.Err(); cause != nil && errors.Is(host.err, context.Cause(ctx)) {

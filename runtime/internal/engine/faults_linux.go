@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// faultWatch detects whether a run may have written pages of its memory for the first time. The
+// faultWatch detects whether a run may have written pages of its memories for the first time. The
 // kernel copies a page of a private mapping on its first write, in a page fault of the writing
 // thread. So if a thread had no fault during a run, the run wrote only pages that earlier runs had
 // written, and no scan is needed. getrusage(2) counts a thread's faults, including those of the
@@ -18,8 +18,6 @@ import (
 type faultWatch struct {
 	watching bool
 	before   int64
-	counted  bool // after is the count at the end, see countWith
-	after    int64
 }
 
 // begin starts the watch and locks the goroutine to its thread.
@@ -31,34 +29,11 @@ func (w *faultWatch) begin() {
 	}
 }
 
-// beginWith starts the watch at the same moment as another one, if that has begun: a count takes a
-// system call, which one does for both.
-func (w *faultWatch) beginWith(other *faultWatch) {
-	if !other.watching {
-		w.begin()
-		return
-	}
-	goruntime.LockOSThread()
-	w.before, w.watching = other.before, true
-}
-
-// countWith counts for the ends of two watches at once, unless w was counted with a third one. No
-// guest may run until they have ended.
-func (w *faultWatch) countWith(other *faultWatch) {
-	if w.watching && other.watching {
-		if !w.counted {
-			w.after, w.counted = threadFaults()
-		}
-		other.after, other.counted = w.after, w.counted
-	}
-}
-
 // locksThread reports whether the goroutine is locked to its thread.
 func (w *faultWatch) locksThread() bool { return w.watching }
 
 // stop ends the watch without a result.
 func (w *faultWatch) stop() {
-	w.counted = false
 	if w.watching {
 		w.watching = false
 		goruntime.UnlockOSThread()
@@ -70,10 +45,7 @@ func (w *faultWatch) end() bool {
 	if !w.watching {
 		return false
 	}
-	after, ok := w.after, w.counted
-	if !ok {
-		after, ok = threadFaults()
-	}
+	after, ok := threadFaults()
 	w.stop()
 	return ok && after == w.before
 }

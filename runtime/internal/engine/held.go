@@ -21,10 +21,9 @@ const (
 const mostMappings = 16 << 10
 
 // mappings returns the number of mappings of the memories of the instance and its dependencies.
-func (i *instance) mappings() int64 {
-	mappings := i.memory.mappings()
-	for _, d := range i.dependencies {
-		mappings += d.mappings()
+func (i *instance) mappings() (mappings int64) {
+	for one := range i.all {
+		mappings += one.memory.mappings()
 	}
 	return mappings
 }

@@ -83,7 +83,7 @@ func idleRuns(source Source) func(*testing.T, *Engine) func() {
 		mustRun(t, module, run)
 		key := poolKey{module, uint64(run.MemoryLimit)}
 		return func() {
-			i, _, err := module.instantiate(t.Context(), key.memory)
+			i, err := module.instantiate(t.Context(), key.memory)
 			require.NoError(t, err)
 			_, err = i.run(t.Context(), key, run)
 			require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -25,7 +26,7 @@ type image struct {
 func newImage(ctx context.Context, memory []byte, spans []pageSpan, globals []uint64) (*image, error) {
 	i := &image{globals: append([]uint64(nil), globals...)}
 	if err := i.copyFrom(ctx, memory, spans); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("image: %w", errors.Join(err, i.close()))
 	}
 	return i, nil
 }
@@ -49,14 +50,7 @@ var errData = errors.New("damaged data segments")
 // packData concatenates segments in the order in which they are written. The result shares no
 // memory with them.
 func packData(segments []wasm.Segment) []byte {
-	length := 0
-	for _, segment := range segments {
-		length += packedHead + len(segment.Bytes)
-	}
-	if length == 0 {
-		return nil
-	}
-	packed := make([]byte, 0, length)
+	var packed []byte
 	for _, segment := range segments {
 		packed = binary.LittleEndian.AppendUint32(packed, segment.Offset)
 		packed = binary.LittleEndian.AppendUint32(packed, uint32(len(segment.Bytes)))

@@ -5,8 +5,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"unsafe"
 
@@ -34,14 +32,7 @@ const (
 var zeroPage [systemPage]byte
 
 // copyFrom makes the image.
-func (i *image) copyFrom(ctx context.Context, memory []byte, spans []pageSpan) error {
-	if err := i.fill(ctx, memory, spans); err != nil {
-		return fmt.Errorf("image: %w", errors.Join(err, i.close()))
-	}
-	return nil
-}
-
-func (i *image) fill(ctx context.Context, memory []byte, spans []pageSpan) (err error) {
+func (i *image) copyFrom(ctx context.Context, memory []byte, spans []pageSpan) (err error) {
 	if i.file.spans, err = spansToMap(ctx, memory, spans); err != nil || len(memory) == 0 {
 		return err
 	}

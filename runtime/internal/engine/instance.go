@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
@@ -19,6 +18,7 @@ type instance struct {
 	module       *Module
 	wasm         api.Module
 	memory       *linearMemory
+	faults       faultWatch          // of the run, in all memories
 	dependencies []*instance         // of the modules that it is linked with, in their order
 	kernel       *instance           // the dependency that is its kernel; may be nil
 	left         uint64              // the address of the data that the guest leaves with its kernel
@@ -81,26 +81,35 @@ func (i *instance) fork(ctx context.Context) error {
 	return classify(ctx, "run", &hostError{run.ended})
 }
 
-// context returns the context of a run of the instance, metered by i.fuel.
 func (i *instance) context(ctx context.Context) *runContext {
-	return &runContext{Context: ctx, meter: &i.fuel, instance: i, watched: i.watched}
+	run := &runContext{meter: &i.fuel, instance: i, watched: i.watched}
+	run.Hold(ctx, run)
+	return run
+}
+
+// all visits the dependencies and then the instance itself.
+func (i *instance) all(yield func(*instance) bool) {
+	for _, d := range i.dependencies {
+		if !yield(d) {
+			return
+		}
+	}
+	yield(i)
 }
 
 // watchPages prepares for a run.
 func (i *instance) watchPages() {
-	var first *linearMemory
-	for _, d := range i.dependencies {
-		d.memory.watch(i.module.engine.pages, first)
-		first = d.memory
+	for one := range i.all {
+		if !i.faults.locksThread() && one.memory.isWatchable(i.module.engine.pages) {
+			i.faults.begin()
+		}
 	}
-	i.memory.watch(i.module.engine.pages, first)
 }
 
-// usage returns the memory that the run used.
 func (i *instance) usage() Usage {
-	used := Usage{MemoryBytes: int64(i.memory.size + i.memory.siblingBytes()), MemoryRefused: int64(i.memory.refused)}
-	for _, d := range i.dependencies {
-		used.MemoryRefused = max(used.MemoryRefused, int64(d.memory.refused))
+	used := Usage{MemoryBytes: int64(i.memory.size + i.memory.siblingBytes())}
+	for one := range i.all {
+		used.MemoryRefused = max(used.MemoryRefused, int64(one.memory.refused))
 	}
 	return used
 }
@@ -139,9 +148,8 @@ const mostStartStack = 64 << 10
 
 // skipStart keeps runs from calling the start functions again.
 func (i *instance) skipStart() {
-	i.start = exported{}
-	for _, d := range i.dependencies {
-		d.skipStart()
+	for one := range i.all {
+		one.start = exported{}
 	}
 }
 
@@ -182,44 +190,19 @@ func callGuest(ctx context.Context, function api.Function, stack []uint64) (err 
 	return function.CallWithStack(ctx, stack)
 }
 
-// onThread reports whether the run is locked to its thread.
-func (i *instance) onThread() bool { return i.memory.written.faults.locksThread() }
-
 // explain adds the rewritten module's information to a trap.
 func (i *instance) explain(err error) error {
-	if err == nil {
-		return nil
-	}
-	var failure *Error
-	if !errors.As(err, &failure) || failure.Kind != ErrTrap {
+	failure, ok := errors.AsType[*Error](err)
+	if !ok || failure.Kind != ErrTrap {
 		return err
 	}
 	failure.Trace = i.module.trace(failure.Trace)
-	if i.hasOverflowed() || slices.ContainsFunc(i.dependencies, (*instance).hasOverflowed) {
-		failure.Reason = stackOverflow
+	for one := range i.all {
+		if one.depth != nil && uint32(one.depth.Get()) == wasm.DepthExceeded {
+			failure.Reason = stackOverflow
+		}
 	}
 	return err
-}
-
-// leaveThread releases the run from its thread.
-func (i *instance) leaveThread() {
-	i.memory.leaveThread()
-	for _, d := range i.dependencies {
-		d.memory.leaveThread()
-	}
-}
-
-// forgetRefusals forgets that memories could not grow.
-func (i *instance) forgetRefusals() {
-	i.memory.refused = 0
-	for _, d := range i.dependencies {
-		d.memory.refused = 0
-	}
-}
-
-// hasOverflowed reports whether the last run recursed too deeply.
-func (i *instance) hasOverflowed() bool {
-	return i.depth != nil && uint32(i.depth.Get()) == wasm.DepthExceeded
 }
 
 // capture makes an image of the current state of the instance and its dependencies.
@@ -248,7 +231,6 @@ func (i *instance) adopt(o *image) error {
 	return i.memory.adopt(o)
 }
 
-// values returns the values of the globals.
 func (i *instance) values() []uint64 {
 	values := make([]uint64, len(i.globals))
 	for n, global := range i.globals {
@@ -268,10 +250,11 @@ const (
 // keepsStacks reports whether the native stacks are small enough to be kept.
 func (i *instance) keepsStacks() bool {
 	stacks, known := i.nativeStacks()
+	most := int64(mostNativeStack)
 	if i.stack != nil {
-		return known && stacks <= mostResumedStack
+		most = mostResumedStack
 	}
-	return known && stacks <= mostNativeStack
+	return known && stacks <= most
 }
 
 // retire returns an instance to the pool after a run, or closes it if it is not to be reused or cannot be reset. It
@@ -279,7 +262,7 @@ func (i *instance) keepsStacks() bool {
 // are retired in the background, since each still holds its memory: the caller waits for further ones.
 func (i *instance) retire(key poolKey, reuse bool) {
 	finish := func() {
-		if reuse && i.module.rewritten.unrestorable == "" && i.reset() == nil {
+		if reuse && i.module.rewritten.Unrestorable == "" && i.reset() == nil {
 			i.module.engine.idle.put(key, i)
 			return
 		}
@@ -293,22 +276,16 @@ func (i *instance) retire(key poolKey, reuse bool) {
 // survey ends the watch of pages, which releases the run from its thread, and finds the written ones. It returns the
 // number of bytes that a reset gives back to the system.
 func (i *instance) survey() (returned int64) {
-	for _, d := range i.dependencies {
-		i.memory.written.faults.countWith(&d.memory.written.faults)
-	}
-	returned = i.memory.survey(i.module.engine.pages)
-	for _, d := range i.dependencies {
-		returned += d.memory.survey(i.module.engine.pages)
+	hadFaults := !i.faults.end()
+	for one := range i.all {
+		returned += one.memory.survey(i.module.engine.pages, hadFaults)
 	}
 	return returned
 }
 
 // reset restores the state of the instance and its dependencies from their images, after a survey.
 func (i *instance) reset() error {
-	if !i.keepsStacks() {
-		return errNotReset
-	}
-	if i.wasm.IsClosed() {
+	if !i.keepsStacks() || i.wasm.IsClosed() {
 		return errNotReset
 	}
 	if err := i.memory.reset(i.wasm); err != nil {
@@ -336,7 +313,6 @@ func (i *instance) close(ctx context.Context) {
 	closeAll(ctx, i.dependencies)
 }
 
-// closeAll closes instances.
 func closeAll(ctx context.Context, instances []*instance) {
 	for _, i := range instances {
 		i.close(ctx)

@@ -52,7 +52,7 @@ func (v variant) subject(t *testing.T, idleBytes int64) *subject {
 	}
 	module, err := e.Compile(t.Context(), v.guest.bytes())
 	require.NoError(t, err)
-	require.Empty(t, module.rewritten.unrestorable)
+	require.Empty(t, module.rewritten.Unrestorable)
 	e.occupyStarts()
 	if v.resumed {
 		return resumedSubject(t, module)
@@ -62,7 +62,7 @@ func (v variant) subject(t *testing.T, idleBytes int64) *subject {
 		return module.Run(ctx, Run{Function: "_start", MemoryLimit: isolationLimit, Fuel: fuel})
 	}
 	s.make = func(ctx context.Context) (*instance, error) {
-		i, _, err := module.instantiate(ctx, isolationLimit)
+		i, err := module.instantiate(ctx, isolationLimit)
 		return i, err
 	}
 	return s

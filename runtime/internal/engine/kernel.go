@@ -49,25 +49,18 @@ func (k *kernel) isImported(imports []wasm.Import) bool {
 	})
 }
 
-// KernelMemory is the memory of a kernel, as the functions of [Kernel.Beside] see it.
-type KernelMemory interface {
-	hostfuncs.Memory
-	// Call calls an export of the kernel with these parameters and returns its result, or 0 if it has
-	// none. An error must end the guest.
-	Call(ctx context.Context, function string, parameters ...uint64) (uint64, error)
-}
-
-// kernelView is the memory of a run's kernel, and the kernel.
-type kernelView struct{ kernel *instance }
+// KernelMemory is the memory of a run's kernel, as the functions of [Kernel.Beside] see it.
+type KernelMemory struct{ kernel *instance }
 
 // View implements [hostfuncs.Memory].
-func (v kernelView) View(offset, length uint32) ([]byte, bool) {
-	return v.kernel.memory.View(offset, length)
+func (m KernelMemory) View(offset, length uint32) ([]byte, bool) {
+	return m.kernel.memory.View(offset, length)
 }
 
-// Call implements [KernelMemory].
-func (v kernelView) Call(ctx context.Context, name string, parameters ...uint64) (uint64, error) {
-	function := v.kernel.wasm.ExportedFunction(name) // with its own stack: the guest may have called the kernel
+// Call calls an export of the kernel with these parameters and returns its result, or 0 if it has
+// none. An error must end the guest.
+func (m KernelMemory) Call(ctx context.Context, name string, parameters ...uint64) (uint64, error) {
+	function := m.kernel.wasm.ExportedFunction(name) // with its own stack: the guest may have called the kernel
 	if function == nil {
 		return 0, fmt.Errorf("%w: the kernel exports no function %q", ErrHost, name)
 	}
@@ -84,7 +77,6 @@ func (v kernelView) Call(ctx context.Context, name string, parameters ...uint64)
 	return stack[0], nil
 }
 
-// compiledKernel returns the kernel's module.
 func (e *Engine) compiledKernel(ctx context.Context) (*Module, error) {
 	k := e.kernel
 	k.mu.Lock()
@@ -119,7 +111,7 @@ func (i *instance) finish(run *runContext, ended error) error {
 	}
 	k := i.module.engine.kernel
 	i.passed[0] = i.left
-	if err := run.invoke(run, &k.Finish, kernelView{i.kernel}, i.passed[:1]); err != nil &&
+	if err := run.invoke(run, &k.Finish, KernelMemory{i.kernel}, i.passed[:1]); err != nil &&
 		(ended == nil || k.Exits != nil && k.Exits(ended)) {
 		return classify(run, "run", &hostError{err})
 	}

@@ -267,7 +267,7 @@ func TestKernelWithoutWhatIsLeft(t *testing.T) {
 // TestKernelUsesTheGuestsFuel: a guest and its kernel draw on one counter.
 func TestKernelUsesTheGuestsFuel(t *testing.T) {
 	module := withTestKernel(t, false, noResult, call(bump))
-	i, _, err := module.instantiate(t.Context(), 8*page)
+	i, err := module.instantiate(t.Context(), 8*page)
 	require.NoError(t, err)
 	i.meter.Set(12345)
 	assert.EqualValues(t, 12345, i.kernel.meter.Get())

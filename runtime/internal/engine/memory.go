@@ -95,9 +95,6 @@ func (m *linearMemory) View(offset, length uint32) ([]byte, bool) {
 	return m.reserved[offset:end:end], true
 }
 
-// leaveThread releases the run from its thread.
-func (m *linearMemory) leaveThread() { m.written.faults.stop() }
-
 // errNotReset means that an instance cannot be reused.
 var errNotReset = errors.New("the instance cannot be reset")
 

@@ -52,7 +52,7 @@ func (m *Module) Description() *wasm.Module { return m.description }
 
 // NewInstances returns the reason why each run needs a new instance. It is empty if instances are
 // reset and reused.
-func (m *Module) NewInstances() string { return m.rewritten.unrestorable }
+func (m *Module) NewInstances() string { return m.rewritten.Unrestorable }
 
 // Linked returns the imports, exports and declarations of the module and its libraries. The caller must not modify it.
 func (m *Module) Linked() *wasm.Linked { return m.linked }
@@ -136,10 +136,13 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 	key := poolKey{m, uint64(run.MemoryLimit)}
 	i := m.engine.idle.take(key)
 	if i == nil {
-		var refused int64
 		var err error
-		if i, refused, err = m.instantiate(ctx, key.memory); err != nil {
-			return Usage{MemoryRefused: refused}, err
+		if i, err = m.instantiate(ctx, key.memory); err != nil {
+			var used Usage
+			if failure, ok := errors.AsType[*Error](err); ok {
+				used.MemoryRefused = failure.refused
+			}
+			return used, err
 		}
 	}
 	return i.run(ctx, key, run)

@@ -69,6 +69,20 @@ func TestPassesVersion(t *testing.T) {
 		"the passes make something else of a module: add one to PassesVersion, and a line to passesOutput")
 }
 
+// digested is a rewritten module in the form that passesOutput has the digests of.
+type digested struct {
+	source       []byte
+	meter, depth string
+	shift        int
+	start        bool
+	globals      []string
+	unrestorable string
+	forks        bool
+	data         []byte
+	dataKept     bool
+	frames       []wasm.Frame
+}
+
 // addPasses adds the passes' output for a module to a digest, or the fact that they refuse it.
 func addPasses(sum hash.Hash, name string, source []byte) {
 	for _, in := range []role{{}, {trusted: true}, {linked: true}} {
@@ -83,7 +97,7 @@ func addPasses(sum hash.Hash, name string, source []byte) {
 			continue
 		}
 		r, err := rewriteWithin(context.Background(), source, description, bounds, in, nil)
-		fmt.Fprintf(sum, "%t %+v\n", err == nil, r)
+		fmt.Fprintf(sum, "%t %+v\n", err == nil, digested{r.source, r.Meter, r.Depth, r.Shift, r.Start, r.Globals, r.Unrestorable, r.Forks, r.data, r.DataKept, r.frames})
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"container/list"
 	"context"
 	"sync"
 	"time"
@@ -15,14 +16,14 @@ type pool struct {
 	base  context.Context // used to close instances
 	began time.Time
 
-	mu             sync.Mutex
-	closed         bool
-	taken          int64 // size of all idle instances in bytes
-	mapped         int64 // their mappings
-	shelves        map[poolKey]*shelf
-	oldest, newest *instance
-	sweeping       *time.Timer // active while there are idle instances
-	sweeps         sync.WaitGroup
+	mu       sync.Mutex
+	closed   bool
+	taken    int64 // size of all idle instances in bytes
+	mapped   int64 // their mappings
+	shelves  map[poolKey]*shelf
+	oldest   list.List   // of *instance, by their last use
+	sweeping *time.Timer // active while there are idle instances
+	sweeps   sync.WaitGroup
 }
 
 // poolKey identifies instances that serve the same runs. It includes the memory limit, since that
@@ -37,11 +38,11 @@ type shelf struct{ waiting []*instance }
 
 // place is the position of an idle instance in the pool.
 type place struct {
-	shelf        *shelf
-	bytes        int64
-	mapped       int64
-	since        time.Duration // after the pool began
-	older, newer *instance
+	shelf   *shelf
+	element *list.Element
+	bytes   int64
+	mapped  int64
+	since   time.Duration // after the pool began
 }
 
 const (
@@ -75,16 +76,7 @@ func (p *pool) remove(i *instance) {
 	}
 	waiting[last] = nil
 	i.place.shelf.waiting = waiting[:last]
-	if older := i.place.older; older != nil {
-		older.place.newer = i.place.newer
-	} else {
-		p.oldest = i.place.newer
-	}
-	if newer := i.place.newer; newer != nil {
-		newer.place.older = i.place.older
-	} else {
-		p.newest = i.place.older
-	}
+	p.oldest.Remove(i.place.element)
 	p.taken -= i.place.bytes
 	p.mapped -= i.place.mapped
 	i.place = place{}
@@ -105,31 +97,25 @@ func (p *pool) put(key poolKey, i *instance) bool {
 		s = &shelf{}
 		p.shelves[key] = s
 	}
-	i.place = place{shelf: s, bytes: bytes, mapped: i.mappings(), since: time.Since(p.began), older: p.newest}
-	s.waiting = append(s.waiting, i)
-	if p.newest != nil {
-		p.newest.place.newer = i
-	} else {
-		p.oldest = i
+	if p.oldest.Len() == 0 {
 		p.sweepLater()
 	}
-	p.newest = i
+	i.place = place{s, p.oldest.PushBack(i), bytes, i.mappings(), time.Since(p.began)}
+	s.waiting = append(s.waiting, i)
 	p.taken += bytes
 	p.mapped += i.place.mapped
 	surplus := p.removeOldest(func(*instance) bool { return p.taken > p.bytes || p.mapped > mostMappings })
 	p.mu.Unlock()
-	for _, i := range surplus {
-		i.close(p.base)
-	}
+	closeAll(p.base, surplus)
 	return true
 }
 
 // removeOldest removes and returns the oldest instances while the function reports true. The oldest instance of
 // all is also the oldest of its shelf.
 func (p *pool) removeOldest(while func(*instance) bool) (removed []*instance) {
-	for p.oldest != nil && while(p.oldest) {
-		removed = append(removed, p.oldest)
-		p.remove(p.oldest)
+	for first := p.oldest.Front(); first != nil && while(first.Value.(*instance)); first = p.oldest.Front() {
+		removed = append(removed, first.Value.(*instance))
+		p.remove(first.Value.(*instance))
 	}
 	return removed
 }
@@ -153,13 +139,11 @@ func (p *pool) sweep() {
 	p.sweeps.Add(1)
 	defer p.sweeps.Done()
 	surplus := p.removeOldest(func(i *instance) bool { return i.place.since <= before })
-	if p.oldest != nil {
-		p.sweeping.Reset(p.oldest.place.since + p.age - time.Since(p.began))
+	if first := p.oldest.Front(); first != nil {
+		p.sweeping.Reset(first.Value.(*instance).place.since + p.age - time.Since(p.began))
 	}
 	p.mu.Unlock()
-	for _, i := range surplus {
-		i.close(p.base)
-	}
+	closeAll(p.base, surplus)
 }
 
 // forget closes the idle instances of an owner that no run will use again.
@@ -177,9 +161,7 @@ func (p *pool) forget(owner any) {
 		delete(p.shelves, key)
 	}
 	p.mu.Unlock()
-	for _, i := range all {
-		i.close(p.base)
-	}
+	closeAll(p.base, all)
 }
 
 // shut closes all idle instances, and any that are put back later.
@@ -193,7 +175,5 @@ func (p *pool) shut() {
 	clear(p.shelves)
 	p.mu.Unlock()
 	p.sweeps.Wait()
-	for _, i := range all {
-		i.close(p.base)
-	}
+	closeAll(p.base, all)
 }

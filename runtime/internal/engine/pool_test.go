@@ -48,7 +48,7 @@ func TestPoolServesRunsAlone(t *testing.T) {
 	}
 	group.Wait()
 
-	i, _, err := module.instantiate(t.Context(), 16*mebibyte)
+	i, err := module.instantiate(t.Context(), 16*mebibyte)
 	require.NoError(t, err)
 	defer i.close(t.Context())
 	require.NoError(t, i.begin(new(meter).with(t.Context()), Run{Function: "run"}))
@@ -103,13 +103,10 @@ func TestPoolShrinksWhenIdle(t *testing.T) {
 }
 
 // count returns the number of idle instances.
-func (p *pool) count() (n int) {
+func (p *pool) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := p.oldest; i != nil; i = i.place.newer {
-		n++
-	}
-	return n
+	return p.oldest.Len()
 }
 
 // TestDroppedProgramsKeepNoInstances: those of a program that is started and not run.
@@ -202,11 +199,11 @@ func TestResetInstancesAreAsNew(t *testing.T) {
 }
 
 func testResets(t *testing.T, module *Module) {
-	fresh, _, err := module.instantiate(t.Context(), 64*mebibyte)
+	fresh, err := module.instantiate(t.Context(), 64*mebibyte)
 	require.NoError(t, err)
 	defer fresh.close(t.Context())
 	want := fresh.state()
-	used, _, err := module.instantiate(t.Context(), 64*mebibyte)
+	used, err := module.instantiate(t.Context(), 64*mebibyte)
 	require.NoError(t, err)
 	defer used.close(t.Context())
 
@@ -315,7 +312,7 @@ func kernelModule(t *testing.T, e *Engine, language guests.Language) *Module {
 	require.NoError(t, err)
 	module, err := e.Compile(t.Context(), source)
 	require.NoError(t, err)
-	require.Empty(t, module.rewritten.unrestorable)
+	require.Empty(t, module.rewritten.Unrestorable)
 	return module
 }
 

@@ -1,11 +1,6 @@
 package engine
 
-import (
-	"errors"
-	goruntime "runtime"
-
-	"golang.org/x/sys/cpu"
-)
+import "errors"
 
 // errProcessor means that guests cannot run safely on this processor.
 var errProcessor = errors.New("the processor lacks BMI1, BMI2 or POPCNT, which Intel's have since 2013 " +
@@ -18,9 +13,4 @@ func checkProcessor(architecture string, bmi1, bmi2, popcnt bool) error {
 		return errProcessor
 	}
 	return nil
-}
-
-// checkThisProcessor is [checkProcessor] of the processor that this program runs on.
-func checkThisProcessor() error {
-	return checkProcessor(goruntime.GOARCH, cpu.X86.HasBMI1, cpu.X86.HasBMI2, cpu.X86.HasPOPCNT)
 }

@@ -74,25 +74,49 @@ func (m *Module) Start(ctx context.Context, start Start) (*Program, error) {
 }
 
 // StartInBackground is like Start but returns immediately. It passes the results of Start to done
-// in another goroutine, which Close waits for. If StartInBackground returns an error, done is not
-// called. If the context ends before the program is started, the start fails.
+// in another goroutine, which Close waits for. The number of concurrent starts is limited. If StartInBackground returns
+// an error, done is not called. If the context ends before the program is started, the start fails.
 func (m *Module) StartInBackground(ctx context.Context, start Start, done func(*Program, error)) error {
-	return m.engine.background(ctx, m,
-		func() { done(m.begin(m.engine.base, ctx, start)) },
-		func(err error) { done(nil, err) })
+	e := m.engine
+	if err := e.acquire("start", &m.residence); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	m.residence.users-- // a queued start does not protect the module from eviction; e.inFlight stays raised
+	e.mu.Unlock()
+	go func() {
+		defer e.inFlight.Done()
+		select {
+		case e.starts <- struct{}{}:
+			defer func() { <-e.starts }()
+		case <-e.closing.Done():
+			done(nil, &Error{Op: "start", Kind: ErrClosed})
+			return
+		case <-ctx.Done():
+			done(nil, &Error{Op: "start", Kind: ctx.Err(), Err: context.Cause(ctx)})
+			return
+		}
+		if err := e.acquire("start", &m.residence); err != nil {
+			done(nil, err)
+			return
+		}
+		defer e.release(&m.residence)
+		done(m.begin(e.base, ctx, start))
+	}()
+	return nil
 }
 
 // begin starts the program, until the caller's context ends. The program uses the base also later.
 func (m *Module) begin(base, caller context.Context, start Start) (*Program, error) {
 	switch {
-	case m.rewritten.unrestorable != "":
-		return nil, &NotStartedError{Reason: m.rewritten.unrestorable}
+	case m.rewritten.Unrestorable != "":
+		return nil, &NotStartedError{Reason: m.rewritten.Unrestorable}
 	case len(m.libraries()) > 0 && len(start.Initialize) == 0:
 		return nil, &NotStartedError{Reason: "it has libraries, and no function that starts it"}
-	case !m.rewritten.forks && !isReactor(m.description) && len(start.Initialize) == 0:
+	case !m.rewritten.Forks && !isReactor(m.description) && len(start.Initialize) == 0:
 		return nil, &NotStartedError{Reason: "it does not read its standard input"}
 	}
-	p := &Program{module: m, reactor: !m.rewritten.forks || len(start.Initialize) > 0, start: start, base: base}
+	p := &Program{module: m, reactor: !m.rewritten.Forks || len(start.Initialize) > 0, start: start, base: base}
 	if p.reactor && len(start.Initialize) == 0 {
 		p.start.Initialize = []Initializer{{Function: initializeFunction}}
 	}
@@ -164,7 +188,7 @@ func (p *Program) begin(caller context.Context, fuel int64, watched *Watched) (_
 	})
 	defer watching.Wait() // a caller may use its context for another run afterwards
 	defer abandon(nil)
-	i, _, err := p.module.instantiate(ctx, uint64(p.start.MemoryLimit))
+	i, err := p.module.instantiate(ctx, uint64(p.start.MemoryLimit))
 	switch {
 	case err == nil:
 	case caller.Err() != nil:
@@ -202,7 +226,9 @@ func (p *Program) begin(caller context.Context, fuel int64, watched *Watched) (_
 	case watched.isAbandoned():
 		return nil, used, &NotStartedError{Reason: errAbandoned.Error(), Err: errAbandoned}
 	case errors.Is(ended, errStarted):
-		i.forgetRefusals() // only those in runs are reported
+		for one := range i.all {
+			one.memory.refused = 0 // only those in runs are reported
+		}
 		ended = p.imprint(ctx, i, StartCost{time.Since(began), used})
 		if ended == nil || caller.Err() == nil {
 			return i, used, ended
@@ -311,46 +337,17 @@ func (p *Program) another(
 	return p.begin(ctx, p.start.Fuel, watched)
 }
 
-// background runs do for a module in another goroutine, which Close waits for. The number of
-// concurrent background tasks is limited. A queued task does not protect the module from eviction.
-// If the module is evicted before the task runs, the engine closes or the context ends, failed is called instead.
-func (e *Engine) background(ctx context.Context, m *Module, do func(), failed func(error)) error {
-	if err := e.acquire("start", &m.residence); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	m.residence.users-- // e.inFlight stays raised
-	e.mu.Unlock()
-	go func() {
-		defer e.inFlight.Done()
-		select {
-		case e.starts <- struct{}{}:
-			defer func() { <-e.starts }()
-		case <-e.closing.Done():
-			failed(&Error{Op: "start", Kind: ErrClosed})
-			return
-		case <-ctx.Done():
-			failed(&Error{Op: "start", Kind: ctx.Err(), Err: context.Cause(ctx)})
-			return
-		}
-		if err := e.acquire("start", &m.residence); err != nil {
-			failed(err)
-			return
-		}
-		defer e.release(&m.residence)
-		do()
-	}()
-	return nil
-}
-
 // copy makes an instance from the image without running anything.
 func (p *Program) copy(ctx context.Context) (*instance, error) {
-	i, _, err := p.module.assemble(ctx, uint64(p.start.MemoryLimit))
+	i, err := p.module.assemble(ctx, uint64(p.start.MemoryLimit))
 	if err != nil {
 		return nil, err
 	}
 	i.skipStart()
-	if err = p.shareImage(i); err == nil {
+	p.mu.Lock()
+	err = i.adopt(p.image)
+	p.mu.Unlock()
+	if err == nil {
 		err = i.become()
 	}
 	if err != nil {
@@ -358,13 +355,6 @@ func (p *Program) copy(ctx context.Context) (*instance, error) {
 		return nil, &Error{Op: "instantiate", Kind: ErrHost, Reason: "cannot copy the started instance", Err: err}
 	}
 	return i, nil
-}
-
-// shareImage gives an instance the image to be reset to.
-func (p *Program) shareImage(i *instance) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return i.adopt(p.image)
 }
 
 // close frees the idle instances and the image. No run may be in progress.

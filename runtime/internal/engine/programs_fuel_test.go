@@ -34,8 +34,8 @@ func progressOf(ctx context.Context, module *Module, p *programs.Program, fuel i
 	if p.Before != "" {
 		run.Initialize = []Initializer{{Function: p.Before}}
 	}
-	module.rewritten.unrestorable = "its globals are read after the run"
-	i, _, err := module.instantiate(ctx, uint64(run.MemoryLimit))
+	module.rewritten.Unrestorable = "its globals are read after the run"
+	i, err := module.instantiate(ctx, uint64(run.MemoryLimit))
 	if err != nil {
 		return nil, err
 	}

@@ -222,7 +222,7 @@ func TestGoReactorsAreCopied(t *testing.T) {
 		require.NoError(t, i.reset())
 	}
 
-	plain, _, err := p.module.instantiate(t.Context(), 64*mebibyte)
+	plain, err := p.module.instantiate(t.Context(), 64*mebibyte)
 	require.NoError(t, err)
 	defer plain.close(t.Context())
 	_, err = plain.wasm.ExportedFunction(kernel.Name).Call(plain.context(ctx), uint64(kernel.Size))

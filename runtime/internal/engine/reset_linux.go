@@ -25,7 +25,6 @@ type written struct {
 	most    int  // the largest size of the memory since it last had no private pages
 	peak    int  // the largest size of the memory
 	regions []pageRegion
-	faults  faultWatch
 }
 
 // held returns the size of the lists of pages, and of the system's page tables, which stay when pages are given back.
@@ -35,26 +34,18 @@ func (w *written) held() int64 {
 		int64(cap(w.regions))*int64(unsafe.Sizeof(pageRegion{}))
 }
 
-// watch prepares for a run. Another memory of the run, if there is one, must be prepared already.
-func (m *linearMemory) watch(scanner *pageScanner, other *linearMemory) {
-	if !m.written.known || scanner == nil || !scanner.faults {
-		return
-	}
-	if other != nil {
-		m.written.faults.beginWith(&other.written.faults)
-		return
-	}
-	m.written.faults.begin()
+// isWatchable reports whether a watch for faults can save the scan after the next run.
+func (m *linearMemory) isWatchable(scanner *pageScanner) bool {
+	return m.written.known && scanner != nil && scanner.faults
 }
 
-// survey ends the watch and finds the pages that were written. It returns the number of bytes that a reset gives back
-// to the system: 0 if the memory keeps them, at most muchWritten if that many are too many, and otherwise an upper
-// bound.
-func (m *linearMemory) survey(scanner *pageScanner) (returned int64) {
+// survey finds the pages that were written, unless the run had no faults. It returns the number of bytes that a reset
+// gives back to the system: 0 if the memory keeps them, at most muchWritten if that many are too many, and otherwise an
+// upper bound.
+func (m *linearMemory) survey(scanner *pageScanner, hadFaults bool) (returned int64) {
 	w := &m.written
-	unchanged := w.faults.end()
 	w.most, w.peak = max(w.most, int(m.size)), max(w.peak, int(m.size))
-	if unchanged {
+	if w.known && !hadFaults {
 		return 0
 	}
 	pages := w.find(m.reserved[:min(w.most, len(m.reserved))], scanner)

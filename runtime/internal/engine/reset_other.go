@@ -12,14 +12,14 @@ func newPageScanner(context.Context) *pageScanner { return nil }
 func (*pageScanner) close() error { return nil }
 
 // written tracks private pages on systems that can report them.
-type written struct{ faults faultWatch }
+type written struct{}
 
 func (*written) held() int64 { return 0 }
 
-func (m *linearMemory) watch(*pageScanner, *linearMemory) {}
+func (*linearMemory) isWatchable(*pageScanner) bool { return false }
 
 // survey returns the number of bytes that a reset rewrites.
-func (m *linearMemory) survey(*pageScanner) int64 { return int64(m.size) }
+func (m *linearMemory) survey(*pageScanner, bool) int64 { return int64(m.size) }
 
 // restore resets the memory to its image. It rewrites and keeps all of it.
 func (m *linearMemory) restore() (kept int64, err error) {
@@ -33,7 +33,7 @@ type faultWatch struct{}
 
 func (*faultWatch) begin() {}
 
-func (*faultWatch) countWith(*faultWatch) {}
+func (*faultWatch) end() bool { return false }
 
 func (*faultWatch) stop() {}
 

@@ -11,7 +11,6 @@ import (
 // from the cache directory if there is one. A program must be started again.
 var ErrEvicted = errors.New("evicted")
 
-// defaultModuleBytes is the default of Options.ModuleBytes.
 const defaultModuleBytes = 1 << 30
 
 // residents are the modules whose code and images an engine holds, and the programs that were started from them. When
@@ -35,7 +34,6 @@ func (h holding) plus(times int64, other holding) holding {
 	return holding{h.bytes + times*other.bytes, h.mappings + times*other.mappings, h.files + times*other.files}
 }
 
-// exceeds reports whether a holding is above one of the limits.
 func (h holding) exceeds(limits holding) bool {
 	return h.bytes > limits.bytes || h.mappings > limits.mappings || h.files > limits.files
 }
@@ -58,12 +56,6 @@ type residence struct {
 	evicted atomic.Bool
 	dropped bool          // the last one to release the program frees it
 	place   *list.Element // nil before it is a resident, and afterwards
-}
-
-// admit adds a resident.
-func (r *residents) admit(of *residence) {
-	of.place = r.oldest.PushBack(of)
-	r.taken = r.taken.plus(1, of.held)
 }
 
 // remove removes a resident, and with a module its programs, which are freed with it.
@@ -175,9 +167,6 @@ func (e *Engine) retireLater(m *Module, key poolKey, finish func()) bool {
 	return true
 }
 
-// countImage counts an image, which is freed with the module.
-func (m *Module) countImage(i *image) { m.count(i.holding()) }
-
 // count adds resources to the module's holding, or, for a library, to that of the module that it belongs to.
 func (m *Module) count(more holding) {
 	e, of := m.engine, &m.residence
@@ -203,7 +192,8 @@ func (p *Program) Evicted() bool { return p.residence.evicted.Load() }
 // settle admits a new module, or a new program of a module that is in use.
 func (e *Engine) settle(of *residence) {
 	e.mu.Lock()
-	e.residents.admit(of)
+	of.place = e.residents.oldest.PushBack(of)
+	e.residents.taken = e.residents.taken.plus(1, of.held)
 	if of.program != nil {
 		of.module.programs = append(of.module.programs, of.program)
 	}

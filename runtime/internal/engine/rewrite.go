@@ -19,19 +19,22 @@ const maxTableElements = 1 << 20
 // rewritten is a module in the form in which it is compiled.
 type rewritten struct {
 	source []byte
-	meter  string // the exported global that counts fuel; empty if it is another module's
-	depth  string // the exported global that counts stack; empty without recursion
-	shift  int    // added to the indices of the module's own functions
-	start  bool   // a start function is exported as wasm.StartName
-
-	globals      []string // exported globals that the guest can change
-	unrestorable string   // why an instance cannot be reset; empty if it can
-	forks        bool     // it can be resumed at its first read, see wasm.Passes.Fork
-
-	data     []byte // the data segments that were left out, packed
-	dataKept bool   // the data segments were not left out; source has them
-
+	data   []byte       // the data segments that were left out, packed
 	frames []wasm.Frame // the estimated frames, until they are compared with the code
+	facts
+}
+
+// facts are what the engine must know about a rewritten module, as the store keeps them.
+type facts struct {
+	Meter string `json:"meter"` // the exported global that counts fuel; empty if it is another module's
+	Depth string `json:"depth"` // the exported global that counts stack; empty without recursion
+	Shift int    `json:"shift"` // added to the indices of the module's own functions
+	Start bool   `json:"start"` // a start function is exported as wasm.StartName
+
+	Globals      []string `json:"globals"`      // exported globals that the guest can change
+	Unrestorable string   `json:"unrestorable"` // why an instance cannot be reset; empty if it can
+	Forks        bool     `json:"forks"`        // it can be resumed at its first read, see wasm.Passes.Fork
+	DataKept     bool     `json:"data_kept"`    // the data segments were not left out; the source has them
 }
 
 // role is the purpose for which a module is compiled.
@@ -81,12 +84,11 @@ func rewriteWithin(
 	if err != nil {
 		return rewritten{}, err
 	}
-	r := rewritten{source: passes.Source, meter: passes.MeterGlobal, depth: passes.DepthGlobal,
-		shift: passes.FunctionShift, start: description.Start.Present,
-		unrestorable: passes.Unrestorable, forks: passes.Forks,
-		data: packData(passes.Data), dataKept: passes.DataKept != "", frames: passes.Frames}
+	r := rewritten{source: passes.Source, data: packData(passes.Data), frames: passes.Frames, facts: facts{
+		Meter: passes.MeterGlobal, Depth: passes.DepthGlobal, Shift: passes.FunctionShift, Start: description.Start.Present,
+		Unrestorable: passes.Unrestorable, Forks: passes.Forks, DataKept: passes.DataKept != ""}}
 	for _, global := range passes.Globals {
-		r.globals = append(r.globals, global.Name)
+		r.Globals = append(r.Globals, global.Name)
 	}
 	if description, err = inspectOwn(r.source); err != nil {
 		return rewritten{}, err
@@ -94,6 +96,7 @@ func rewriteWithin(
 	if r.source, err = wasm.ExportStart(r.source, description); err != nil {
 		return rewritten{}, err
 	}
+	boundTables := func(source []byte, m *wasm.Module) []byte { return wasm.BoundTables(source, m, maxTableElements) }
 	for _, change := range [...]func([]byte, *wasm.Module) []byte{boundTables, wasm.RaiseMemory} {
 		if description, err = inspectOwn(r.source); err != nil {
 			return rewritten{}, err
@@ -110,10 +113,6 @@ func rewriteWithin(
 	return r, nil
 }
 
-func boundTables(source []byte, m *wasm.Module) []byte {
-	return wasm.BoundTables(source, m, maxTableElements)
-}
-
 // frame matches a function without a name in a trace.
 var frame = regexp.MustCompile(`\.\$(\d+)\(`)
 
@@ -122,12 +121,12 @@ var frame = regexp.MustCompile(`\.\$(\d+)\(`)
 func (r rewritten) original(trace string, names map[uint32]string) string {
 	return frame.ReplaceAllStringFunc(trace, func(text string) string {
 		index, err := strconv.Atoi(strings.Trim(text, ".$("))
-		if err != nil || index < r.shift {
+		if err != nil || index < r.Shift {
 			return text
 		}
-		if name := names[uint32(index-r.shift)]; name != "" {
+		if name := names[uint32(index-r.Shift)]; name != "" {
 			return name + "("
 		}
-		return fmt.Sprintf("$%d(", index-r.shift)
+		return fmt.Sprintf("$%d(", index-r.Shift)
 	})
 }

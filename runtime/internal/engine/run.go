@@ -12,12 +12,13 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/runtime/internal/inside"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // runContext is the context of one run: the caller's context, plus the state that the engine's imports need.
 type runContext struct {
-	context.Context
+	inside.Context[runContext]
 	meter    *meter
 	instance *instance
 	forked   *instance // the same, if it is of a program that starts or is resumed; otherwise nil
@@ -27,20 +28,8 @@ type runContext struct {
 	watched  *Watched  // may be nil
 }
 
-// runKey is the key under which a runContext returns itself.
-type runKey struct{}
-
-// Value implements context.Context.
-func (c *runContext) Value(key any) any {
-	if key == (runKey{}) {
-		return c
-	}
-	return c.Context.Value(key)
-}
-
-// runOf returns the run that called a host function.
 func runOf(ctx context.Context) *runContext {
-	c, _ := ctx.Value(runKey{}).(*runContext)
+	c, _ := inside.Of[runContext](ctx)
 	return c
 }
 
@@ -105,7 +94,7 @@ func (c *runContext) invoke(ctx context.Context, f *hostfuncs.Function, memory h
 	}
 	err := callRecovering(ctx, memory, f, stack)
 	c.watched.leave()
-	c.watched.enterGuest(c.instance.onThread())
+	c.watched.enterGuest(c.instance.faults.locksThread())
 	return err
 }
 
@@ -131,9 +120,8 @@ func (c *runContext) end(err error) {
 	panic(&hostError{err})
 }
 
-// offerMeter defines the function that rewritten modules call when a slice is used up. These calls
-// are the only way to stop a guest: the garbage collector cannot preempt guest code, and while it
-// waits for a guest, no goroutine runs that could stop the guest.
+// offerMeter defines the function that rewritten modules call when a slice is used up. These calls are the only way to
+// stop a guest (see wasm.Passes.Meter).
 func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 	refill := func(ctx context.Context, stack []uint64) {
 		run := runOf(ctx)
@@ -147,7 +135,7 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 		}
 		stack[0] = uint64(left)
 		m.since = now
-		run.watched.enterGuest(run.instance.onThread())
+		run.watched.enterGuest(run.instance.faults.locksThread())
 	}
 	_, err := runtime.NewHostModuleBuilder(wasm.MeterModule).NewFunctionBuilder().
 		WithGoFunction(api.GoFunc(refill), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
@@ -160,7 +148,7 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 func (run *runContext) look(ctx context.Context) time.Time {
 	m, now := run.meter, time.Now()
 	if m.shouldYield(now) {
-		run.instance.leaveThread()
+		run.instance.faults.stop()
 		goruntime.Gosched()
 		m.yielded = time.Now()
 		if !m.since.IsZero() {
@@ -250,7 +238,6 @@ func (w *Watched) leave() {
 	}
 }
 
-// isAbandoned reports whether Abandon was called.
 func (w *Watched) isAbandoned() bool { return w != nil && w.abandoned.Load() }
 
 // Budget is the remaining fuel of the run that called a host function, for work done on its behalf.
@@ -261,7 +248,7 @@ type Budget struct{ run *runContext }
 // from its thread, since work done on its behalf would not benefit from the lock.
 func BudgetOf(ctx context.Context) Budget {
 	run := runOf(ctx)
-	run.instance.leaveThread()
+	run.instance.faults.stop()
 	return Budget{run}
 }
 

@@ -57,13 +57,21 @@ func LinkedDigest(module Digest, libraries map[string]Digest) Digest {
 	return Digest(h.Sum(nil))
 }
 
-// size returns the number of bytes of all modules.
 func (s Source) size() int {
 	size := len(s.Module)
 	for _, library := range s.Libraries {
 		size += len(library)
 	}
 	return size
+}
+
+// Link reads the modules and checks that they can be linked.
+func (s Source) Link() (*wasm.Linked, error) {
+	read, err := s.inspect(nil)
+	if err != nil {
+		return nil, err
+	}
+	return read.linked, nil
 }
 
 // inspected is a source whose modules have been read and can be linked.

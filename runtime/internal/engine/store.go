@@ -345,16 +345,7 @@ type index struct {
 	Code   blob   `json:"code"`
 	Module blob   `json:"module"` // the rewritten module
 	Data   blob   `json:"data"`   // its data segments, packed
-
-	Meter string `json:"meter"` // the remaining fields are those of [rewritten]
-	Depth string `json:"depth"`
-	Shift int    `json:"shift"`
-	Start bool   `json:"start"`
-
-	Globals      []string `json:"globals"`
-	Unrestorable string   `json:"unrestorable"`
-	Forks        bool     `json:"forks"`
-	DataKept     bool     `json:"data_kept"`
+	facts
 }
 
 // writeEntry makes an entry from a rewritten module and from the code that the compiler left in the
@@ -382,8 +373,7 @@ func writeEntry(entry string, r rewritten, compiled string) error {
 	}
 	text, err := json.Marshal(index{
 		Folder: filepath.Dir(code), Name: filepath.Base(code), Code: native, Module: blobOf(r.source), Data: blobOf(r.data),
-		Meter: r.meter, Depth: r.depth, Shift: r.shift, Start: r.start, Globals: r.globals, Unrestorable: r.unrestorable,
-		Forks: r.forks, DataKept: r.dataKept,
+		facts: r.facts,
 	})
 	if err != nil {
 		return err
@@ -418,9 +408,7 @@ func readEntry(entry string) (index, rewritten, error) {
 	if len(data) == 0 {
 		data = nil
 	}
-	return i, rewritten{source: source, meter: i.Meter, depth: i.Depth, shift: i.Shift, start: i.Start,
-		globals: i.Globals, unrestorable: i.Unrestorable, forks: i.Forks,
-		data: data, dataKept: i.DataKept}, nil
+	return i, rewritten{source: source, data: data, facts: i.facts}, nil
 }
 
 // checkEntry returns nil if an entry is intact, and errNoEntry if it is not.

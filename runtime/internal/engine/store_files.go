@@ -28,7 +28,6 @@ type blob struct {
 	SHA256 string `json:"sha256"`
 }
 
-// readIndex returns the contents of an index file.
 func readIndex(file string) ([]byte, error) {
 	f, info, err := hostfile.Open(file, hostfile.NoFollow)
 	if err != nil {
@@ -41,7 +40,6 @@ func readIndex(file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxIndexBytes))
 }
 
-// open opens a file if it has the blob's size.
 func (b blob) open(file string) (*os.File, error) {
 	f, info, err := hostfile.Open(file, hostfile.NoFollow)
 	if err != nil {
@@ -182,7 +180,6 @@ func removeAbandoned(directory string, now time.Time) error {
 	return err
 }
 
-// defaultCacheBytes is the default of Options.CacheBytes.
 const defaultCacheBytes = 2 << 30
 
 // occupant is an entry as trim sees it.

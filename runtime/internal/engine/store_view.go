@@ -19,8 +19,7 @@ type view struct {
 	directory string
 	folder    string // the subfolder in which wazero looks
 
-	mu      sync.Mutex
-	reading map[string]chan struct{} // by name; closed when the code is no longer needed
+	reading sync.Map // by name: a channel that is closed when the code is no longer needed
 }
 
 // newView creates a view, and calls open to make wazero open it as a cache.
@@ -29,7 +28,7 @@ func newView(s store, open func(directory string) error) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{store: s, directory: directory, reading: map[string]chan struct{}{}}
+	v := &view{store: s, directory: directory}
 	if err = open(directory); err == nil {
 		v.folder, err = onlyFolder(directory)
 	}
@@ -78,22 +77,16 @@ func (v *view) show(entry string, i index, read func() error) (err error) {
 // reserve waits until no other call shows the code of that name. It returns a function that ends
 // the reservation.
 func (v *view) reserve(name string) (release func()) {
+	mine := make(chan struct{})
 	for {
-		v.mu.Lock()
-		other, taken := v.reading[name]
+		other, taken := v.reading.LoadOrStore(name, mine)
 		if !taken {
-			mine := make(chan struct{})
-			v.reading[name] = mine
-			v.mu.Unlock()
 			return func() {
-				v.mu.Lock()
-				delete(v.reading, name)
-				v.mu.Unlock()
+				v.reading.Delete(name)
 				close(mine)
 			}
 		}
-		v.mu.Unlock()
-		<-other
+		<-other.(chan struct{})
 	}
 }
 

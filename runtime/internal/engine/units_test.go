@@ -53,7 +53,7 @@ func (u unitMeasurer) measure(t testing.TB, c unitCase) (unitCost, error) {
 	if err != nil {
 		return unitCost{}, err
 	}
-	i, _, err := module.instantiate(t.Context(), 256*mebibyte)
+	i, err := module.instantiate(t.Context(), 256*mebibyte)
 	require.NoError(t, err, c.name)
 	defer i.close(context.WithoutCancel(t.Context()))
 	if c.fill != nil {
@@ -221,7 +221,7 @@ func BenchmarkFirstTouch(b *testing.B) {
 			require.NoError(b, err)
 			least := time.Hour
 			for b.Loop() {
-				i, _, err := module.instantiate(b.Context(), 256*mebibyte)
+				i, err := module.instantiate(b.Context(), 256*mebibyte)
 				require.NoError(b, err)
 				_, took, err := spend(b, i, 1<<40)
 				require.ErrorIs(b, err, errReturned)

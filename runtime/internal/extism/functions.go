@@ -12,6 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/runtime/internal/inside"
 )
 
 // function is a host function of the kernel. run returns the function's result, which is ignored if the function has
@@ -53,7 +54,7 @@ func (f function) hostFunction() hostfuncs.Function {
 	return hostfuncs.Function{
 		Module: hostModule, Name: f.name, Params: valueTypes(f.params), Results: valueTypes(f.results),
 		Call: func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
-			session, ok := ctx.Value(sessionKey{}).(*Session)
+			session, ok := inside.Of[Session](ctx)
 			if !ok {
 				return errNoSession
 			}
@@ -70,7 +71,6 @@ func (f function) hostFunction() hostfuncs.Function {
 	}
 }
 
-// call is one call of a function.
 type call struct {
 	ctx     context.Context
 	session *Session
@@ -158,28 +158,21 @@ func input(c *call) (int64, error) {
 // maxName is the maximum length in bytes of the name of a variable or of a value of the configuration.
 const maxName = 64 << 10
 
-func config(c *call) (int64, error) {
-	name, err := c.text(0, "config_get", "name", maxName)
+func config(c *call) (int64, error) { return lookUp(c, "config_get", c.session.Config) }
+
+func variable(c *call) (int64, error) { return lookUp(c, "var_get", c.session.variables) }
+
+// lookUp holds the value of a name, if there is one.
+func lookUp[V string | []byte](c *call, function string, values map[string]V) (int64, error) {
+	name, err := c.text(0, function, "name", maxName)
 	if err != nil {
 		return 0, err
 	}
-	value, found := c.session.Config[name]
+	value, found := values[name]
 	if !found {
 		return nothing, nil
 	}
 	return c.hold([]byte(value))
-}
-
-func variable(c *call) (int64, error) {
-	name, err := c.text(0, "var_get", "name", maxName)
-	if err != nil {
-		return 0, err
-	}
-	value, found := c.session.variables[name]
-	if !found {
-		return nothing, nil
-	}
-	return c.hold(value)
 }
 
 // variableBytes is the number of bytes that a variable counts for in addition to its name and its value.
@@ -206,7 +199,6 @@ func setVariable(c *call) (int64, error) {
 	return 0, nil
 }
 
-// variableSize returns how many bytes a variable counts for, or 0 if there is none.
 func (s *Session) variableSize(name string) int {
 	value, found := s.variables[name]
 	if !found {
@@ -383,7 +375,6 @@ func takeLeft(c *call) (int64, error) {
 	return 0, err
 }
 
-// fault ends a plug-in that passed a wrong offset.
 func fault(c *call) (int64, error) {
 	function, err := c.bytes(0)
 	if err != nil {

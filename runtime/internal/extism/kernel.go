@@ -10,6 +10,7 @@ package extism
 import (
 	_ "embed"
 	"errors"
+	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -37,41 +38,18 @@ func Kernel(more []hostfuncs.Function) *engine.Kernel {
 	}
 }
 
-// offered are the functions that plug-ins may import, with the types of their parameters and
+// offered are the names of the functions that plug-ins may import, with the types of their parameters and
 // results: l is an i64, which offsets and lengths are, and i an i32.
-var offered = []struct{ name, params, results string }{
-	{"alloc", "l", "l"},
-	{"free", "l", ""},
-	{"length", "l", "l"},
-	{"length_unsafe", "l", "l"},
-	{"memory_bytes", "", "l"},
-	{"load_u8", "l", "i"},
-	{"load_u64", "l", "l"},
-	{"store_u8", "li", ""},
-	{"store_u64", "ll", ""},
-	{"input_offset", "", "l"},
-	{"input_length", "", "l"},
-	{"input_load_u8", "l", "i"},
-	{"input_load_u64", "l", "l"},
-	{"input_set", "ll", ""},
-	{"output_set", "ll", ""},
-	{"output_offset", "", "l"},
-	{"output_length", "", "l"},
-	{"error_set", "l", ""},
-	{"error_get", "", "l"},
-	{"reset", "", ""},
-	{"config_get", "l", "l"},
-	{"var_get", "l", "l"},
-	{"var_set", "ll", ""},
-	{"http_request", "ll", "l"},
-	{"http_status_code", "", "i"},
-	{"http_headers", "", "l"},
-	{"get_log_level", "", "i"},
-	{"log_trace", "l", ""},
-	{"log_debug", "l", ""},
-	{"log_info", "l", ""},
-	{"log_warn", "l", ""},
-	{"log_error", "l", ""},
+var offered = []struct{ params, results, names string }{
+	{"l", "l", "alloc length length_unsafe load_u64 input_load_u64 config_get var_get"},
+	{"l", "", "free error_set log_trace log_debug log_info log_warn log_error"},
+	{"", "l", "memory_bytes input_offset input_length output_offset output_length error_get http_headers"},
+	{"l", "i", "load_u8 input_load_u8"},
+	{"li", "", "store_u8"},
+	{"ll", "", "store_u64 input_set output_set var_set"},
+	{"", "", "reset"},
+	{"ll", "l", "http_request"},
+	{"", "i", "http_status_code get_log_level"},
 }
 
 // Offered returns the functions that plug-ins may import. They are the kernel's, so they have no
@@ -79,8 +57,10 @@ var offered = []struct{ name, params, results string }{
 func Offered() []hostfuncs.Function {
 	var all []hostfuncs.Function
 	for _, f := range offered {
-		all = append(all,
-			hostfuncs.Function{Module: Module, Name: f.name, Params: valueTypes(f.params), Results: valueTypes(f.results)})
+		for name := range strings.FieldsSeq(f.names) {
+			all = append(all,
+				hostfuncs.Function{Module: Module, Name: name, Params: valueTypes(f.params), Results: valueTypes(f.results)})
+		}
 	}
 	return all
 }

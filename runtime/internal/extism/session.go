@@ -7,6 +7,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
+	"github.com/caisson-run/caisson/runtime/internal/inside"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -42,40 +43,18 @@ type Session struct {
 	status    int    // of the last response
 	headers   [][2]string
 	call      call // the current one; there is one at a time
-	inside    inside
+	inside    inside.Context[Session]
 }
 
-// Requester sends the call's requests. Outside tests it is a [network.Session], whose errors it
-// returns.
+// Requester sends the call's requests, as an [abi.Requester] does.
 type Requester interface {
-	// Check returns the error with which Do would refuse a request with a body of this length, which is not in the
-	// request.
 	Check(ctx context.Context, request network.Request, body int) error
 	Do(ctx context.Context, request network.Request) (network.Response, error)
 }
 
-// sessionKey is the context key of a *Session.
-type sessionKey struct{}
-
 // With returns a context in which a plug-in's calls use the session.
 func With(ctx context.Context, s *Session) context.Context {
-	s.inside = inside{ctx, s}
-	return &s.inside
-}
-
-// inside is the context of a session's calls. It is a part of the session, which saves each call an
-// allocation.
-type inside struct {
-	context.Context
-	session *Session
-}
-
-// Value implements [context.Context].
-func (i *inside) Value(key any) any {
-	if key == (sessionKey{}) {
-		return i.session
-	}
-	return i.Context.Value(key)
+	return s.inside.Hold(ctx, s)
 }
 
 // StartError ends a plug-in that is started without a call and calls a function that needs one.

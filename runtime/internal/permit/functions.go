@@ -12,7 +12,6 @@ import (
 
 // functionsPermit is which functions of the embedding program a tool may call. It is immutable.
 type functionsPermit struct {
-	tool      string
 	allowed   map[string]int // the indexes of the grants
 	decisions []tool.Decision
 }
@@ -23,7 +22,7 @@ func decideFunctions(_ *Permit, o Options) (Enforcer, error) {
 		return nil, nil
 	}
 	rules := o.Grants.NameRules("functions", m.Permissions.Functions, o.Module)
-	f := &functionsPermit{tool: m.Name}
+	f := &functionsPermit{}
 	f.decisions, f.allowed = rules.DecideNames(notNamed,
 		func(name string) tool.Allow { return functionAllow(m.Name, name) })
 	return f, nil

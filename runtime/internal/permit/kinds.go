@@ -41,14 +41,12 @@ type Enforcer interface {
 	Open(ctx context.Context, now func() time.Time) (context.Context, *journal.Journal)
 }
 
-// Kinds returns all kinds of permissions that are enforced, in the order of their decisions. The caller must not modify
-// them.
-func Kinds() []Kind { return kinds() }
-
 // pluginRequest is the import with which an Extism plug-in sends requests.
 const pluginRequest = extism.Module + ".http_request"
 
-var kinds = sync.OnceValue(func() []Kind {
+// Kinds returns all kinds of permissions that are enforced, in the order of their decisions. The caller must not modify
+// them.
+var Kinds = sync.OnceValue(func() []Kind {
 	return []Kind{
 		{
 			Name: "files", Asked: func(m *manifests.Manifest) bool { return len(m.Permissions.Files) > 0 },

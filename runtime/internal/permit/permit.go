@@ -68,7 +68,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // New returns a tool's permit. It fails if a grant is invalid.
 func New(o Options) (*Permit, error) {
 	p := &Permit{manifest: o.Manifest, grants: o.Grants, module: o.Module}
-	for _, k := range kinds() {
+	for _, k := range Kinds() {
 		p.AsksHost = p.AsksHost || k.Module != "" && k.Asked(o.Manifest)
 		enforcer, err := k.decide(p, o)
 		if err != nil {

@@ -183,7 +183,6 @@ func tooLong(name string) error {
 		guestfiles.MaxTreeBytes)
 }
 
-// file adds a file from the manifest's folder.
 func (b *bundle) file(root *os.Root, name string) error {
 	file, info, err := hostfile.OpenIn(root, filepath.FromSlash(name), hostfile.Follow)
 	switch {

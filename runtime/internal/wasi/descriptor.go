@@ -6,24 +6,25 @@ import (
 	"math"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/guestfiles"
 )
 
 var descriptorFunctions = []function{
 	{"fd_advise", "iIIi", advise},
-	{"fd_allocate", "iII", allocate},
-	{"fd_close", "i", closeDescriptor},
-	{"fd_datasync", "i", syncDescriptor},
-	{"fd_fdstat_get", "ii", fdstat},
-	{"fd_fdstat_set_flags", "ii", setFlags},
-	{"fd_fdstat_set_rights", "iII", setRights},
-	{"fd_filestat_get", "ii", filestat},
+	{"fd_allocate", "iII", onFile(allocate)},
+	{"fd_close", "i", onDescriptor(closeDescriptor)},
+	{"fd_datasync", "i", onDescriptor(syncDescriptor)},
+	{"fd_fdstat_get", "ii", onDescriptor(fdstat)},
+	{"fd_fdstat_set_flags", "ii", onDescriptor(setFlags)},
+	{"fd_fdstat_set_rights", "iII", onDescriptor(setRights)},
+	{"fd_filestat_get", "ii", onDescriptor(filestat)},
 	{"fd_filestat_set_size", "iI", setSize},
-	{"fd_filestat_set_times", "iIIi", setTimes},
-	{"fd_prestat_get", "ii", prestat},
-	{"fd_prestat_dir_name", "iii", prestatName},
-	{"fd_renumber", "ii", renumber},
-	{"fd_sync", "i", syncDescriptor},
+	{"fd_filestat_set_times", "iIIi", onDescriptor(setTimes)},
+	{"fd_prestat_get", "ii", onPreopen(prestat)},
+	{"fd_prestat_dir_name", "iii", onPreopen(prestatName)},
+	{"fd_renumber", "ii", onDescriptor(renumber)},
+	{"fd_sync", "i", onDescriptor(syncDescriptor)},
 }
 
 // The file types.
@@ -57,57 +58,41 @@ func fileType(kind fs.FileMode) byte {
 	return fileUnknown
 }
 
-func advise(c *call) (Errno, error) {
+func advise(c *call) error {
 	if c.u32(3) > 5 { // the last is noreuse
-		return EINVAL, nil
+		return EINVAL
 	}
-	_, errno := c.system.file(c.u32(0))
-	return errno, nil
+	_, err := c.system.file(c.u32(0))
+	return err
 }
 
-func allocate(c *call) (Errno, error) {
-	file, errno := c.system.file(c.u32(0))
-	if errno != Success {
-		return errno, nil
-	}
+func allocate(c *call, file *files.File) error {
 	offset, length := int64(c.u64(1)), int64(c.u64(2))
 	if offset < 0 || length <= 0 {
-		return EINVAL, nil
+		return EINVAL
 	}
-	return errnoOf(file.Allocate(offset, length)), nil
+	return errnoOf(file.Allocate(offset, length))
 }
 
-func closeDescriptor(c *call) (Errno, error) {
-	number := c.u32(0)
-	d, errno := c.system.descriptor(number)
-	if errno != Success {
-		return errno, nil
-	}
-	c.system.descriptors[number] = nil
-	return errnoOf(d.close()), nil
+func closeDescriptor(c *call, d *descriptor) error {
+	c.system.descriptors[c.u32(0)] = nil
+	return errnoOf(d.close())
 }
 
-func syncDescriptor(c *call) (Errno, error) {
-	d, errno := c.system.descriptor(c.u32(0))
+func syncDescriptor(_ *call, d *descriptor) error {
 	switch {
-	case errno != Success:
-		return errno, nil
 	case d.file != nil:
-		return errnoOf(d.file.Sync()), nil
+		return errnoOf(d.file.Sync())
 	case d.dir != nil:
-		return Success, nil // a directory's contents are synced with its files
+		return nil // a directory's contents are synced with its files
 	}
-	return EINVAL, nil
+	return EINVAL
 }
 
-func fdstat(c *call) (Errno, error) {
-	d, errno := c.system.descriptor(c.u32(0))
-	if errno != Success {
-		return errno, nil
-	}
+func fdstat(c *call, d *descriptor) error {
 	stat, ok := c.memory.View(c.u32(1), 24)
 	if !ok {
-		return EFAULT, nil
+		return EFAULT
 	}
 	clear(stat)
 	switch {
@@ -120,39 +105,25 @@ func fdstat(c *call) (Errno, error) {
 	binary.LittleEndian.PutUint16(stat[2:], d.flags)
 	binary.LittleEndian.PutUint64(stat[8:], base)
 	binary.LittleEndian.PutUint64(stat[16:], inheriting)
-	return Success, nil
+	return nil
 }
 
-func setFlags(c *call) (Errno, error) {
-	d, errno := c.system.descriptor(c.u32(0))
-	if errno != Success {
-		return errno, nil
-	}
+func setFlags(c *call, d *descriptor) error {
 	flags := uint16(c.u32(1))
 	if uint32(flags) != c.u32(1) || flags > flagAppend|flagNonblock|flagsSynchronous {
-		return EINVAL, nil
+		return EINVAL
 	}
 	if d.file != nil {
 		d.file.SetAppend(flags&flagAppend != 0)
 	}
 	d.flags = flags
-	return Success, nil
+	return nil
 }
 
-// setRights refuses to change anything. Rights follow from the permission and from how a file was
-// opened, so reduced rights would not be enforced.
-func setRights(c *call) (Errno, error) {
-	if _, errno := c.system.descriptor(c.u32(0)); errno != Success {
-		return errno, nil
-	}
-	return ENOTSUP, nil
-}
+// setRights refuses to change anything: reduced rights would not be enforced.
+func setRights(*call, *descriptor) error { return ENOTSUP }
 
-func filestat(c *call) (Errno, error) {
-	d, errno := c.system.descriptor(c.u32(0))
-	if errno != Success {
-		return errno, nil
-	}
+func filestat(c *call, d *descriptor) error {
 	var info guestfiles.Info
 	var err error
 	switch {
@@ -162,13 +133,13 @@ func filestat(c *call) (Errno, error) {
 		info, err = d.dir.Stat(".", true)
 	}
 	if err != nil {
-		return errnoOf(err), nil
+		return errnoOf(err)
 	}
-	return c.putFilestat(c.u32(1), info), nil
+	return c.putFilestat(c.u32(1), info)
 }
 
 // putFilestat writes a filestat. Device numbers are 0, to hide those of the host.
-func (c *call) putFilestat(pointer uint32, info guestfiles.Info) Errno {
+func (c *call) putFilestat(pointer uint32, info guestfiles.Info) error {
 	size := uint32(64)
 	if c.draft {
 		size = 56 // the number of links takes the room of padding
@@ -190,7 +161,7 @@ func (c *call) putFilestat(pointer uint32, info guestfiles.Info) Errno {
 	binary.LittleEndian.PutUint64(rest[8:], nanoseconds(info.Accessed))
 	binary.LittleEndian.PutUint64(rest[16:], nanoseconds(info.Modified))
 	binary.LittleEndian.PutUint64(rest[24:], nanoseconds(info.Changed))
-	return Success
+	return nil
 }
 
 // nanoseconds returns a timestamp, which has no sign and ends in the year 2554. Earlier and later times become the
@@ -207,41 +178,33 @@ func nanoseconds(t time.Time) uint64 {
 	}
 }
 
-func setSize(c *call) (Errno, error) {
-	file, errno := c.system.file(c.u32(0))
-	if errno != Success {
-		if errno == ESPIPE {
-			errno = EINVAL
-		}
-		return errno, nil
-	}
+func setSize(c *call) error {
+	file, err := c.system.file(c.u32(0))
 	size := int64(c.u64(1))
-	if size < 0 {
-		return EINVAL, nil
+	switch {
+	case err == ESPIPE, err == nil && size < 0:
+		return EINVAL
+	case err != nil:
+		return err
 	}
-	return errnoOf(file.SetSize(size)), nil
+	return errnoOf(file.SetSize(size))
 }
 
-func setTimes(c *call) (Errno, error) {
-	d, errno := c.system.descriptor(c.u32(0))
-	if errno != Success {
-		return errno, nil
-	}
-	accessed, modified, errno := c.times(c.u64(1), c.u64(2), c.u32(3))
-	if errno != Success {
-		return errno, nil
-	}
+func setTimes(c *call, d *descriptor) error {
+	accessed, modified, err := c.times(c.u64(1), c.u64(2), c.u32(3))
 	switch {
+	case err != nil:
+		return err
 	case d.file != nil:
-		return errnoOf(d.file.SetTimes(accessed, modified)), nil
+		return errnoOf(d.file.SetTimes(accessed, modified))
 	case d.dir != nil:
-		return errnoOf(d.dir.SetTimes(".", true, accessed, modified)), nil
+		return errnoOf(d.dir.SetTimes(".", true, accessed, modified))
 	}
-	return EINVAL, nil
+	return EINVAL
 }
 
 // times resolves the fstflags: each time is unchanged (nil), set to now, or set to the given value.
-func (c *call) times(accessed, modified uint64, flags uint32) (atime, mtime *time.Time, errno Errno) {
+func (c *call) times(accessed, modified uint64, flags uint32) (atime, mtime *time.Time, err error) {
 	const atim, atimNow, mtim, mtimNow = 1, 2, 4, 8
 	const atimBoth, mtimBoth = atim | atimNow, mtim | mtimNow
 	if flags > 15 || flags&atimBoth == atimBoth || flags&mtimBoth == mtimBoth {
@@ -259,65 +222,49 @@ func (c *call) times(accessed, modified uint64, flags uint32) (atime, mtime *tim
 		}
 		return &t
 	}
-	return choose(accessed, atim, atimNow), choose(modified, mtim, mtimNow), Success
+	return choose(accessed, atim, atimNow), choose(modified, mtim, mtimNow), nil
 }
 
-func (c *call) preopenedPath() (string, Errno) {
-	d, errno := c.system.descriptor(c.u32(0))
-	if errno != Success {
-		return "", errno
-	}
-	if d.preopen == "" {
-		return "", EBADF
-	}
-	return d.preopen, Success
+// onPreopen returns a handler for a function about the guest path of the preopened directory that is parameter 0.
+func onPreopen(do func(c *call, path string) error) handler {
+	return onDescriptor(func(c *call, d *descriptor) error {
+		if d.preopen == "" {
+			return EBADF
+		}
+		return do(c, d.preopen)
+	})
 }
 
-func prestat(c *call) (Errno, error) {
-	path, errno := c.preopenedPath()
-	if errno != Success {
-		return errno, nil
-	}
+func prestat(c *call, path string) error {
 	stat, ok := c.memory.View(c.u32(1), 8)
 	if !ok {
-		return EFAULT, nil
+		return EFAULT
 	}
 	clear(stat) // the tag of a directory is 0
 	binary.LittleEndian.PutUint32(stat[4:], uint32(len(path)))
-	return Success, nil
+	return nil
 }
 
-func prestatName(c *call) (Errno, error) {
-	path, errno := c.preopenedPath()
-	if errno != Success {
-		return errno, nil
-	}
+func prestatName(c *call, path string) error {
 	if uint64(c.u32(2)) < uint64(len(path)) {
-		return ENAMETOOLONG, nil
+		return ENAMETOOLONG
 	}
 	name, ok := c.memory.View(c.u32(1), uint32(len(path)))
 	if !ok {
-		return EFAULT, nil
+		return EFAULT
 	}
 	copy(name, path)
-	return Success, nil
+	return nil
 }
 
 // renumber replaces one descriptor with another. Either may be a preopened directory: a guest may
 // close one, too.
-func renumber(c *call) (Errno, error) {
+func renumber(c *call, source *descriptor) error {
 	from, to := c.u32(0), c.u32(1)
-	source, errno := c.system.descriptor(from)
-	if errno != Success {
-		return errno, nil
-	}
-	target, errno := c.system.descriptor(to)
-	if errno != Success {
-		return errno, nil
-	}
-	if from == to {
-		return Success, nil
+	target, err := c.system.descriptor(to)
+	if err != nil || from == to {
+		return err
 	}
 	c.system.descriptors[to], c.system.descriptors[from] = source, nil
-	return errnoOf(target.close()), nil
+	return errnoOf(target.close())
 }

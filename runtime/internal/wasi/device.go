@@ -32,7 +32,8 @@ type Devices struct {
 	host hostDevice // one for all descriptors, so that a guest cannot make the host keep a request for each
 }
 
-// Response is the answer of a host function: a status, and head followed by body.
+// Response is the answer of a host function to a caller that has no linear memory to read it into: a status (ABI.md,
+// "Calling"), and head followed by body.
 type Response struct {
 	Status     uint32
 	Head, Body []byte
@@ -43,24 +44,24 @@ const maxDevices = 16
 
 // device is an open file of [Devices].
 type device interface {
-	read(c *call, piece []byte) (int, Errno, error)
-	write(c *call, piece []byte) (int, Errno, error)
+	read(c *call, piece []byte) (int, error)
+	write(c *call, piece []byte) (int, error)
 }
 
 // device opens the device that parameters 0, 2 and 3 of path_open name. It returns nil for any other path. Opening one
 // ends the start of a program, since the data read or written depends on the call.
-func (c *call) device() (*descriptor, Errno, error) {
+func (c *call) device() (*descriptor, error) {
 	s := c.system
 	if s.Devices == nil {
-		return nil, Success, nil
+		return nil, nil
 	}
-	directory, errno := s.descriptor(c.u32(0))
-	if errno != Success || directory.preopen != s.Devices.Folder {
-		return nil, errno, nil
+	directory, err := s.descriptor(c.u32(0))
+	if err != nil || directory.preopen != s.Devices.Folder {
+		return nil, err
 	}
-	path, errno := c.path(2)
-	if errno != Success {
-		return nil, errno, nil
+	path, err := c.path(2)
+	if err != nil {
+		return nil, err
 	}
 	var found *descriptor
 	switch path {
@@ -72,10 +73,10 @@ func (c *call) device() (*descriptor, Errno, error) {
 		s.Devices.host.devices = s.Devices
 		found = &descriptor{number: opened, device: &s.Devices.host}
 	default:
-		return nil, Success, nil
+		return nil, nil
 	}
 	if s.Starting {
-		return nil, Success, &StartError{Function: "path_open", Path: s.Devices.Folder + "/" + path}
+		return nil, &StartError{Function: "path_open", Path: s.Devices.Folder + "/" + path}
 	}
 	open := 0
 	for _, d := range s.descriptors[min(len(s.descriptors), standardStreams):] {
@@ -84,26 +85,26 @@ func (c *call) device() (*descriptor, Errno, error) {
 		}
 	}
 	if open >= maxDevices {
-		return nil, EMFILE, nil
+		return nil, EMFILE
 	}
-	return found, Success, nil
+	return found, nil
 }
 
 // randomDevice reads the call's random bytes.
 type randomDevice struct{}
 
-func (randomDevice) read(c *call, piece []byte) (int, Errno, error) {
+func (randomDevice) read(c *call, piece []byte) (int, error) {
 	if c.system.Random == nil {
-		return 0, EIO, nil
+		return 0, EIO
 	}
 	n, err := io.ReadFull(c.system.Random, piece)
 	if err != nil {
-		return n, EIO, nil
+		return n, EIO
 	}
-	return n, Success, nil
+	return n, nil
 }
 
-func (randomDevice) write(*call, []byte) (int, Errno, error) { return 0, EBADF, nil }
+func (randomDevice) write(*call, []byte) (int, error) { return 0, EBADF }
 
 // maxLine is the maximum length of the line before a request.
 const maxLine = 128
@@ -122,7 +123,7 @@ type hostDevice struct {
 
 // write takes the next bytes of a request. It calls the function once the request is complete, and takes no byte after
 // it: the guest writes the next request with a separate call.
-func (h *hostDevice) write(c *call, piece []byte) (int, Errno, error) {
+func (h *hostDevice) write(c *call, piece []byte) (int, error) {
 	h.head, h.rest = nil, nil
 	taken := 0
 	if h.function == "" {
@@ -133,16 +134,16 @@ func (h *hostDevice) write(c *call, piece []byte) (int, Errno, error) {
 		}
 		if len(h.written)+end > maxLine {
 			h.written = nil
-			return 0, EINVAL, nil
+			return 0, EINVAL
 		}
 		h.written = append(h.written, piece[:end]...)
 		if taken == 0 || piece[taken-1] != '\n' {
-			return taken, Success, nil
+			return taken, nil
 		}
 		line := h.written
 		h.written = nil
-		if errno := h.begin(line); errno != Success {
-			return 0, errno, nil
+		if err := h.begin(line); err != nil {
+			return 0, err
 		}
 		piece = piece[taken:]
 	}
@@ -151,13 +152,13 @@ func (h *hostDevice) write(c *call, piece []byte) (int, Errno, error) {
 		h.written = append(h.written, piece[:n]...)
 		piece, taken = piece[n:], taken+int(n)
 		if int64(len(h.written)) < h.request {
-			return taken, Success, nil
+			return taken, nil
 		}
 		h.begun = true
 		if h.body > 0 {
 			var err error
 			if h.written, h.refused, err = h.devices.Begin(c.ctx, h.function, h.written, h.body); err != nil {
-				return taken, Success, err
+				return taken, err
 			}
 		}
 	}
@@ -168,9 +169,9 @@ func (h *hostDevice) write(c *call, piece []byte) (int, Errno, error) {
 	h.body -= n
 	taken += int(n)
 	if h.body > 0 {
-		return taken, Success, nil
+		return taken, nil
 	}
-	return taken, Success, h.answer(c)
+	return taken, h.answer(c)
 }
 
 // answer gets the response to a request that is complete.
@@ -190,7 +191,7 @@ func (h *hostDevice) answer(c *call) error {
 }
 
 // begin reads the line before a request.
-func (h *hostDevice) begin(line []byte) Errno {
+func (h *hostDevice) begin(line []byte) error {
 	words := bytes.Split(line, []byte(" "))
 	if len(words) != 3 || len(words[0]) == 0 {
 		return EINVAL
@@ -207,13 +208,13 @@ func (h *hostDevice) begin(line []byte) Errno {
 		return EFBIG
 	}
 	h.function, h.request, h.body, h.begun = string(words[0]), lengths[0], lengths[1], false
-	return Success
+	return nil
 }
 
-func (h *hostDevice) read(_ *call, piece []byte) (int, Errno, error) {
+func (h *hostDevice) read(_ *call, piece []byte) (int, error) {
 	n := copy(piece, h.head)
 	h.head = h.head[n:]
 	m := copy(piece[n:], h.rest)
 	h.rest = h.rest[m:]
-	return n + m, Success, nil
+	return n + m, nil
 }

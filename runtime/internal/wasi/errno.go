@@ -6,15 +6,13 @@ import (
 	"github.com/caisson-run/caisson/internal/errno"
 )
 
-// Errno is a WASI error number.
-type Errno uint16
+// Errno is a WASI error number. The guest gets it as the result of a function.
+type Errno = errno.Errno
 
-// The error numbers that this implementation returns.
+// Error numbers. Errors of package files have further ones.
 const (
 	Success      Errno = 0
-	EAGAIN       Errno = 6
 	EBADF        Errno = 8
-	EBUSY        Errno = 10
 	EEXIST       Errno = 20
 	EFAULT       Errno = 21
 	EFBIG        Errno = 22
@@ -22,30 +20,25 @@ const (
 	EINVAL       Errno = 28
 	EIO          Errno = 29
 	EISDIR       Errno = 31
-	ELOOP        Errno = 32
 	EMFILE       Errno = 33
 	ENAMETOOLONG Errno = 37
 	ENOENT       Errno = 44
-	ENOSPC       Errno = 51
 	ENOTDIR      Errno = 54
-	ENOTEMPTY    Errno = 55
 	ENOTSOCK     Errno = 57
 	ENOTSUP      Errno = 58
-	EOVERFLOW    Errno = 61
 	EPERM        Errno = 63
 	EROFS        Errno = 69
 	ESPIPE       Errno = 70
-	EXDEV        Errno = 75
 )
 
 // errnoOf returns the number for an error of package files. An error without one is the host's own problem; the guest
 // sees only EIO.
-func errnoOf(err error) Errno {
+func errnoOf(err error) error {
 	if err == nil {
-		return Success
+		return nil
 	}
-	if known, ok := errors.AsType[errno.Errno](err); ok {
-		return Errno(known)
+	if known, ok := errors.AsType[Errno](err); ok {
+		return known
 	}
 	return EIO
 }

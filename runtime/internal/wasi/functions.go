@@ -9,12 +9,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/runtime/internal/inside"
 )
 
 // maxPath is the maximum length of a path in bytes, as on most systems.
 const maxPath = 4096
 
-// call is one call of a WASI function.
 type call struct {
 	ctx    context.Context
 	system *System
@@ -23,8 +24,30 @@ type call struct {
 	draft  bool // the guest uses the layouts of preview 0
 }
 
-// handler runs a function. The guest gets the errno; an error ends the guest.
-type handler func(c *call) (Errno, error)
+// handler runs a function. The guest gets an [Errno]; any other error ends the guest.
+type handler func(c *call) error
+
+// onDescriptor returns a handler for a function about the descriptor that is parameter 0.
+func onDescriptor(do func(c *call, d *descriptor) error) handler {
+	return func(c *call) error {
+		d, err := c.system.descriptor(c.u32(0))
+		if err != nil {
+			return err
+		}
+		return do(c, d)
+	}
+}
+
+// onFile returns a handler for a function about the file whose descriptor is parameter 0.
+func onFile(do func(c *call, file *files.File) error) handler {
+	return func(c *call) error {
+		file, err := c.system.file(c.u32(0))
+		if err != nil {
+			return err
+		}
+		return do(c, file)
+	}
+}
 
 // function describes one function. In params, i means i32 and I means i64.
 type function struct {
@@ -68,7 +91,7 @@ func (f function) hostFunction(module string) hostfuncs.Function {
 	return hostfuncs.Function{
 		Module: module, Name: f.name, Params: params, Results: result,
 		Call: func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
-			system, ok := ctx.Value(systemKey{}).(*System)
+			system, ok := inside.Of[System](ctx)
 			if !ok {
 				return errNoSystem
 			}
@@ -79,8 +102,9 @@ func (f function) hostFunction(module string) hostfuncs.Function {
 				return context.Cause(ctx)
 			}
 			system.call = call{ctx, system, memory, stack, module == draftName}
-			errno, err := f.run(&system.call)
-			if err != nil {
+			err := f.run(&system.call)
+			errno, isErrno := err.(Errno)
+			if err != nil && !isErrno {
 				return err
 			}
 			if system.Starting {
@@ -113,7 +137,7 @@ func (c *call) u32(i int) uint32 { return uint32(c.stack[i]) }
 func (c *call) u64(i int) uint64 { return c.stack[i] }
 
 // path reads the path whose pointer and length are parameters i and i+1.
-func (c *call) path(i int) (string, Errno) {
+func (c *call) path(i int) (string, error) {
 	if c.u32(i+1) > maxPath {
 		return "", ENAMETOOLONG
 	}
@@ -124,25 +148,25 @@ func (c *call) path(i int) (string, Errno) {
 	if !utf8.Valid(bytes) {
 		return "", EILSEQ
 	}
-	return string(bytes), Success
+	return string(bytes), nil
 }
 
-func (c *call) putU32(pointer, value uint32) Errno {
+func (c *call) putU32(pointer, value uint32) error {
 	bytes, ok := c.memory.View(pointer, 4)
 	if !ok {
 		return EFAULT
 	}
 	binary.LittleEndian.PutUint32(bytes, value)
-	return Success
+	return nil
 }
 
-func (c *call) putU64(pointer uint32, value uint64) Errno {
+func (c *call) putU64(pointer uint32, value uint64) error {
 	bytes, ok := c.memory.View(pointer, 8)
 	if !ok {
 		return EFAULT
 	}
 	binary.LittleEndian.PutUint64(bytes, value)
-	return Success
+	return nil
 }
 
 // maxPiece is the number of bytes that are moved between checks of the deadline. Each buffer counts as bufferCost in
@@ -173,29 +197,27 @@ func (c *call) checkDeadline(work int) error {
 //
 // It checks the deadline, because many buffers may alias the same memory, and an array of a million
 // empty buffers takes little memory.
-func (c *call) vectors(
-	isFile bool, do func(piece []byte) (n int, errno Errno, err error),
-) (total uint32, errno Errno, err error) {
+func (c *call) vectors(isFile bool, do func(piece []byte) (n int, err error)) (total uint32, err error) {
 	pointer, count := c.u32(1), c.u32(2)
 	if uint64(count)*8 > math.MaxUint32 {
-		return 0, EFAULT, nil
+		return 0, EFAULT
 	}
 	array, ok := c.memory.View(pointer, count*8)
 	if !ok {
-		return 0, EFAULT, nil
+		return 0, EFAULT
 	}
 	for i := range int(count) {
 		if err := c.checkDeadline(bufferCost); err != nil {
-			return total, Success, err
+			return total, err
 		}
 		offset := binary.LittleEndian.Uint32(array[i*8:])
 		length := binary.LittleEndian.Uint32(array[i*8+4:])
 		buffer, ok := c.memory.View(offset, length)
 		if !ok {
-			return total, EFAULT, nil
+			return total, EFAULT
 		}
 		if uint64(total)+uint64(length) > math.MaxUint32 {
-			return total, EINVAL, nil
+			return total, EINVAL
 		}
 		for len(buffer) > 0 {
 			piece := buffer[:min(len(buffer), maxPiece)]
@@ -204,15 +226,15 @@ func (c *call) vectors(
 				work = maxPiece
 			}
 			if err := c.checkDeadline(work); err != nil {
-				return total, Success, err
+				return total, err
 			}
-			n, errno, err := do(piece)
+			n, err := do(piece)
 			total += uint32(n)
-			if errno != Success || err != nil || n < len(piece) {
-				return total, errno, err
+			if err != nil || n < len(piece) {
+				return total, err
 			}
 			buffer = buffer[n:]
 		}
 	}
-	return total, Success, nil
+	return total, nil
 }

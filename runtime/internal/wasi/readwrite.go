@@ -11,162 +11,133 @@ import (
 )
 
 var readWriteFunctions = []function{
-	{"fd_pread", "iiiIi", pread},
-	{"fd_pwrite", "iiiIi", pwrite},
-	{"fd_read", "iiii", readDescriptor},
-	{"fd_readdir", "iiiIi", readdir},
-	{"fd_seek", "iIii", seek},
-	{"fd_tell", "ii", tell},
-	{"fd_write", "iiii", writeDescriptor},
+	{"fd_pread", "iiiIi", onFile(pread)},
+	{"fd_pwrite", "iiiIi", onFile(pwrite)},
+	{"fd_read", "iiii", onDescriptor(readDescriptor)},
+	{"fd_readdir", "iiiIi", onDescriptor(readdir)},
+	{"fd_seek", "iIii", onFile(seek)},
+	{"fd_tell", "ii", onFile(tell)},
+	{"fd_write", "iiii", onDescriptor(writeDescriptor)},
 }
 
 // finish writes how many bytes were moved. If any were, an errno is dropped; the guest sees the
 // failure at its next call, as on other systems.
-func (c *call) finish(pointer, total uint32, errno Errno, err error) (Errno, error) {
-	if err != nil || errno != Success && total == 0 {
-		return errno, err
+func (c *call) finish(pointer, total uint32, err error) error {
+	if _, isErrno := err.(Errno); err != nil && (total == 0 || !isErrno) {
+		return err
 	}
-	return c.putU32(pointer, total), nil
+	return c.putU32(pointer, total)
 }
 
-func readDescriptor(c *call) (Errno, error) {
-	d, errno := c.system.descriptor(c.u32(0))
+func readDescriptor(c *call, d *descriptor) error {
 	switch {
-	case errno != Success:
-		return errno, nil
 	case d.dir != nil:
-		return EISDIR, nil
+		return EISDIR
 	case !d.stdin && d.file == nil && d.device == nil:
-		return EBADF, nil
+		return EBADF
 	case d.stdin && c.system.Starting:
-		return Success, &StartError{Function: "fd_read"}
+		return &StartError{Function: "fd_read"}
 	}
 	if begins := c.system.OnInput; d.stdin && begins != nil {
 		c.system.OnInput = nil
 		begins()
 	}
-	total, errno, err := c.vectors(d.file != nil, func(piece []byte) (int, Errno, error) {
+	total, err := c.vectors(d.file != nil, func(piece []byte) (int, error) {
 		if d.stdin {
 			n := copy(piece, c.system.Stdin)
 			c.system.Stdin = c.system.Stdin[n:]
-			return n, Success, nil
+			return n, nil
 		}
 		if d.device != nil {
 			return d.device.read(c, piece)
 		}
 		return fill(d.file.Read(piece))
 	})
-	return c.finish(c.u32(3), total, errno, err)
+	return c.finish(c.u32(3), total, err)
 }
 
 // fill converts the result of a read. The end of a file is not an error in WASI.
-func fill(n int, err error) (int, Errno, error) {
+func fill(n int, err error) (int, error) {
 	if errors.Is(err, io.EOF) {
-		return n, Success, nil
+		return n, nil
 	}
-	return n, errnoOf(err), nil
+	return n, errnoOf(err)
 }
 
-func pread(c *call) (Errno, error) {
-	file, offset, errno := c.positionedFile()
-	if errno != Success {
-		return errno, nil
-	}
-	total, errno, err := c.vectors(true, func(piece []byte) (int, Errno, error) {
-		n, errno, err := fill(file.ReadAt(piece, offset))
-		offset += int64(n)
-		return n, errno, err
+func pread(c *call, file *files.File) error {
+	return c.atOffset(func(piece []byte, offset int64) (int, error) { return fill(file.ReadAt(piece, offset)) })
+}
+
+func pwrite(c *call, file *files.File) error {
+	return c.atOffset(func(piece []byte, offset int64) (int, error) {
+		n, err := file.WriteAt(piece, offset)
+		return n, errnoOf(err)
 	})
-	return c.finish(c.u32(4), total, errno, err)
 }
 
-// positionedFile returns the file and the offset that fd_pread and fd_pwrite name.
-func (c *call) positionedFile() (*files.File, int64, Errno) {
-	file, errno := c.system.file(c.u32(0))
-	if errno != Success {
-		return nil, 0, errno
-	}
+// atOffset implements fd_pread and fd_pwrite, which move each piece at an offset.
+func (c *call) atOffset(move func(piece []byte, offset int64) (int, error)) error {
 	offset := int64(c.u64(3))
 	if offset < 0 {
-		return nil, 0, EINVAL
+		return EINVAL
 	}
-	return file, offset, Success
+	total, err := c.vectors(true, func(piece []byte) (int, error) {
+		n, err := move(piece, offset)
+		offset += int64(n)
+		return n, err
+	})
+	return c.finish(c.u32(4), total, err)
 }
 
-func writeDescriptor(c *call) (Errno, error) {
-	d, errno := c.system.descriptor(c.u32(0))
+func writeDescriptor(c *call, d *descriptor) error {
 	switch {
-	case errno != Success:
-		return errno, nil
 	case d.dir != nil:
-		return EISDIR, nil
+		return EISDIR
 	case c.system.Starting && (d.number == 1 || d.number == 2): // the output, which only calls have
-		return Success, &StartError{Function: "fd_write"}
+		return &StartError{Function: "fd_write"}
 	case d.output == nil && d.file == nil && d.device == nil:
-		return EBADF, nil
+		return EBADF
 	}
-	total, errno, err := c.vectors(d.file != nil, func(piece []byte) (int, Errno, error) {
+	total, err := c.vectors(d.file != nil, func(piece []byte) (int, error) {
 		if d.output != nil {
 			_, err := d.output.Write(piece)
-			return len(piece), Success, err
+			return len(piece), err
 		}
 		if d.device != nil {
 			return d.device.write(c, piece)
 		}
 		n, err := d.file.Write(piece)
-		return n, errnoOf(err), nil
+		return n, errnoOf(err)
 	})
-	if errno == Success && err == nil && d.file != nil && d.flags&flagsSynchronous != 0 {
-		errno = errnoOf(d.file.Sync())
-		if errno != Success {
-			return errno, nil
+	if err == nil && d.file != nil && d.flags&flagsSynchronous != 0 {
+		if err := d.file.Sync(); err != nil {
+			return errnoOf(err)
 		}
 	}
-	return c.finish(c.u32(3), total, errno, err)
+	return c.finish(c.u32(3), total, err)
 }
 
-func pwrite(c *call) (Errno, error) {
-	file, offset, errno := c.positionedFile()
-	if errno != Success {
-		return errno, nil
-	}
-	total, errno, err := c.vectors(true, func(piece []byte) (int, Errno, error) {
-		n, err := file.WriteAt(piece, offset)
-		offset += int64(n)
-		return n, errnoOf(err), nil
-	})
-	return c.finish(c.u32(4), total, errno, err)
-}
-
-func seek(c *call) (Errno, error) {
-	file, errno := c.system.file(c.u32(0))
-	if errno != Success {
-		return errno, nil
-	}
+func seek(c *call, file *files.File) error {
 	whence := c.u32(2)
 	if whence > 2 { // set, cur and end have io.Seeker's numbers
-		return EINVAL, nil
+		return EINVAL
 	}
 	if c.draft {
 		whence = [...]uint32{io.SeekCurrent, io.SeekEnd, io.SeekStart}[whence]
 	}
 	position, err := file.Seek(int64(c.u64(1)), int(whence))
 	if err != nil {
-		return errnoOf(err), nil
+		return errnoOf(err)
 	}
-	return c.putU64(c.u32(3), uint64(position)), nil
+	return c.putU64(c.u32(3), uint64(position))
 }
 
-func tell(c *call) (Errno, error) {
-	file, errno := c.system.file(c.u32(0))
-	if errno != Success {
-		return errno, nil
-	}
+func tell(c *call, file *files.File) error {
 	position, err := file.Seek(0, io.SeekCurrent)
 	if err != nil {
-		return errnoOf(err), nil
+		return errnoOf(err)
 	}
-	return c.putU64(c.u32(1), uint64(position)), nil
+	return c.putU64(c.u32(1), uint64(position))
 }
 
 const direntSize = 24
@@ -175,23 +146,19 @@ const direntSize = 24
 // takes a new listing. Only one listing is kept for all descriptors, so that a guest cannot fill
 // the host's memory with listings; switching to another directory lists that one anew. The end of
 // the buffer may cut off the last entry, which tells the guest that more entries follow.
-func readdir(c *call) (Errno, error) {
-	d, errno := c.system.descriptor(c.u32(0))
-	switch {
-	case errno != Success:
-		return errno, nil
-	case d.dir == nil:
-		return ENOTDIR, nil
+func readdir(c *call, d *descriptor) error {
+	if d.dir == nil {
+		return ENOTDIR
 	}
 	buffer, ok := c.memory.View(c.u32(1), c.u32(2))
 	if !ok {
-		return EFAULT, nil
+		return EFAULT
 	}
 	cookie := c.u64(3)
 	if cookie == 0 || c.system.listed != d {
 		listing, err := list(d.dir)
 		if err != nil {
-			return errnoOf(err), nil
+			return errnoOf(err)
 		}
 		c.system.listed, c.system.listing = d, listing
 	}
@@ -199,7 +166,7 @@ func readdir(c *call) (Errno, error) {
 	for i := cookie; i < uint64(len(c.system.listing)) && used < len(buffer); i++ {
 		used += putDirent(buffer[used:], i+1, c.system.listing[i])
 	}
-	return c.putU32(c.u32(4), uint32(used)), nil
+	return c.putU32(c.u32(4), uint32(used))
 }
 
 // list returns a directory's entries, preceded by "." and ".." as WASI requires.

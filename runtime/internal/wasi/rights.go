@@ -1,9 +1,8 @@
 package wasi
 
-// A right is permission to call a function on a descriptor (rights, in the specification). This
-// implementation decides by permissions instead, and uses only the two rights that say how a file is
-// opened. But guests read the rights of a descriptor: to open a directory again with them, or to
-// learn how a file was opened. So each kind of descriptor claims the rights that can work on it.
+// A right is permission to call a function on a descriptor (rights, in the specification). This implementation uses
+// only the two that say how a file is opened. Each kind of descriptor claims those that can work on it; see the
+// package's design.
 const (
 	rightFDDataSync uint64 = 1 << iota
 	rightFDRead
@@ -53,11 +52,8 @@ const (
 	rightsStream = rightFDSetFlags | rightFDFilestatGet | rightPoll
 )
 
-// rights returns the rights of a descriptor, and those that descriptors opened through it may have.
-//
-// A directory that may only be read has the same rights as any other. C libraries drop rights that
-// they do not find here and open the file without them; the guest would then see writes fail with
-// EBADF, instead of the open with EROFS and a receipt.
+// rights returns the rights of a descriptor, and those that descriptors opened through it may have. A directory that
+// may only be read has the same rights as any other.
 func (d *descriptor) rights() (base, inheriting uint64) {
 	switch {
 	case d.dir != nil:

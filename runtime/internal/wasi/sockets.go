@@ -3,22 +3,17 @@ package wasi
 import "github.com/caisson-run/caisson/tool"
 
 // notSocket implements the functions that take a socket. No descriptor is one.
-func notSocket(c *call) (Errno, error) {
-	if _, errno := c.system.descriptor(c.u32(0)); errno != Success {
-		return errno, nil
-	}
-	return ENOTSOCK, nil
-}
+var notSocket = onDescriptor(func(*call, *descriptor) error { return ENOTSOCK })
 
 // denySocket implements a function by which a guest would use the network without its permissions. It
 // leaves a receipt.
 func denySocket(name string) handler {
-	return func(c *call) (Errno, error) {
+	return func(c *call) error {
 		c.system.Sockets.Deny(tool.Denial{
 			Permission: "network", Value: name,
 			Rule: "tools have no sockets: the host sends requests for them (caisson:net@1)",
 		}, nil)
-		return EPERM, nil // as for files
+		return EPERM // as for files
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/guestfiles"
 	"github.com/caisson-run/caisson/internal/journal"
+	"github.com/caisson-run/caisson/runtime/internal/inside"
 )
 
 // System is everything that one call's guest can access through WASI. Each call needs its own,
@@ -51,11 +52,8 @@ type System struct {
 	done        int           // work done since the deadline was last checked; see maxPiece
 	listed      *descriptor   // the directory of listing; may be nil
 	listing     []guestfiles.Entry
-	inside      inside
+	inside      inside.Context[System]
 }
-
-// systemKey is the context key of a *System.
-type systemKey struct{}
 
 // With returns a context in which the guest's WASI calls use the system. The numbers of the preopened
 // directories begin at 3. For a system that has been resumed and whose guest did not run, it begins anew.
@@ -67,23 +65,7 @@ func With(ctx context.Context, s *System) context.Context {
 		s.Files.SetContext(ctx)
 	}
 	s.descriptors, s.isResumed, s.listed, s.listing = nil, false, nil, nil
-	s.inside = inside{ctx, s}
-	return &s.inside
-}
-
-// inside is the context of a system's calls. It is a part of the system, which saves each call an
-// allocation.
-type inside struct {
-	context.Context
-	system *System
-}
-
-// Value implements [context.Context].
-func (i *inside) Value(key any) any {
-	if key == (systemKey{}) {
-		return i.system
-	}
-	return i.Context.Value(key)
+	return s.inside.Hold(ctx, s)
 }
 
 // open gives the guest the descriptors that each one begins with, unless it has them. A guest that uses
@@ -204,36 +186,36 @@ const opened = -1
 
 type openMode struct{ read, write bool }
 
-func (s *System) descriptor(number uint32) (*descriptor, Errno) {
+func (s *System) descriptor(number uint32) (*descriptor, error) {
 	s.open()
 	if uint64(number) >= uint64(len(s.descriptors)) || s.descriptors[number] == nil {
 		return nil, EBADF
 	}
-	return s.descriptors[number], Success
+	return s.descriptors[number], nil
 }
 
-func (s *System) file(number uint32) (*files.File, Errno) {
-	d, errno := s.descriptor(number)
+func (s *System) file(number uint32) (*files.File, error) {
+	d, err := s.descriptor(number)
 	switch {
-	case errno != Success:
-		return nil, errno
+	case err != nil:
+		return nil, err
 	case d.dir != nil:
 		return nil, EBADF
 	case d.file == nil:
 		return nil, ESPIPE
 	}
-	return d.file, Success
+	return d.file, nil
 }
 
-func (s *System) directory(number uint32) (*files.Dir, Errno) {
-	d, errno := s.descriptor(number)
+func (s *System) directory(number uint32) (*files.Dir, error) {
+	d, err := s.descriptor(number)
 	switch {
-	case errno != Success:
-		return nil, errno
+	case err != nil:
+		return nil, err
 	case d.dir == nil:
 		return nil, ENOTDIR
 	}
-	return d.dir, Success
+	return d.dir, nil
 }
 
 // add gives a descriptor the lowest free number above the standard streams.

@@ -3,10 +3,12 @@ package wasm
 import (
 	"fmt"
 	"math"
+	"reflect"
+	"strconv"
 )
 
-// Bounds limit the contents of a module. In each field, zero means the default given in the comment, and a negative
-// value is an error.
+// Bounds limit the contents of a module. In each field, zero means its default, or no bound where there is none, and a
+// negative value is an error.
 //
 // The defaults are based on the limits that web engines agree on (WebAssembly JavaScript Interface,
 // "Implementation-defined Limits"). They are tighter where an item is expensive for the compiler or
@@ -30,64 +32,64 @@ import (
 // the largest product of functions and exports, 129,000. No module has more than 13 globals, 46 imports or 11 element
 // segments.
 type Bounds struct {
-	Types             int // 10,000: wazero keeps each distinct one until its runtime is closed
-	TypeValues        int // 100,000 parameters and results in all types together
-	Params            int // 1,000 per type
-	Results           int // 1,000 per type
-	Imports           int // 10,000
-	Functions         int // 1,000,000, imports not counted
-	BodyBytes         int // 2 MiB per function
-	LocalsPerFunction int // 50,000 per function, parameters not counted
-	Locals            int // 1,000,000 in all functions together
-	Tables            int // 100, imports not counted
-	TableElements     int // 1,000,000: the sum of the tables' minimums
-	Globals           int // 10,000, imports not counted
-	Exports           int // 100,000
-	ElementSegments   int // 10,000
-	DataSegments      int // 100,000
-	CustomSections    int // 1,000
-	NameBytes         int // 100,000 per name
+	Types             int `default:"10_000"`  // wazero keeps each distinct one until its runtime is closed
+	TypeValues        int `default:"100_000"` // parameters and results in all types together
+	Params            int `default:"1_000"`   // per type
+	Results           int `default:"1_000"`   // per type
+	Imports           int `default:"10_000"`
+	Functions         int `default:"1_000_000"` // imports not counted
+	BodyBytes         int `default:"2_097_152"` // per function
+	LocalsPerFunction int `default:"50_000"`    // per function, parameters not counted
+	Locals            int `default:"1_000_000"` // in all functions together
+	Tables            int `default:"100"`       // imports not counted
+	TableElements     int `default:"1_000_000"` // the sum of the tables' minimums
+	Globals           int `default:"10_000"`    // imports not counted
+	Exports           int `default:"100_000"`
+	ElementSegments   int `default:"10_000"`
+	DataSegments      int `default:"100_000"`
+	CustomSections    int `default:"1_000"`
+	NameBytes         int `default:"100_000"` // per name
 
 	// The following are checked only by validation.
 
-	BlockDepth     int // 10,000 nested blocks per function
-	Loops          int // unbounded: loops per function, each of which becomes several blocks for the compiler
-	Weight         int // unbounded: the instructions of a function, with those that take much code counted several times
-	AllWeight      int // 100,000,000: the Weight of all functions together, of 6 to 40 bytes of native code
-	Blocks         int // 12,000 blocks, loops and ifs per function
-	Branches       int // 12,000 br, br_if, br_table and return per function
-	ControlSquares int // 2,000,000,000: the sum, over the functions, of (blocks + branches)²
-	BlockLocals    int // 2,000,000: blocks × (parameters + locals), per function
-	// BlockValues is unbounded: (blocks + 1) × (parameters + locals), and the operands on the stack at each block and
+	BlockDepth     int `default:"10_000"` // nested blocks per function
+	Loops          int // loops per function, each of which becomes several blocks for the compiler
+	Weight         int // the instructions of a function, with those that take much code counted several times
+	AllWeight      int `default:"100_000_000"`   // the Weight of all functions together, of 6 to 40 bytes of native code
+	Blocks         int `default:"12_000"`        // blocks, loops and ifs per function
+	Branches       int `default:"12_000"`        // br, br_if, br_table and return per function
+	ControlSquares int `default:"2_000_000_000"` // the sum, over the functions, of (blocks + branches)²
+	BlockLocals    int `default:"2_000_000"`     // blocks × (parameters + locals), per function
+	// BlockValues is (blocks + 1) × (parameters + locals), and the operands on the stack at each block and
 	// br_if, per function.
 	BlockValues      int
-	BranchTargets    int // 50,000 labels of br_table per function
-	AllBranchTargets int // 2,000,000 in all functions together
-	// References is 100,000 in element segments, and functions that ref.func names: an instance takes 40 to 130 bytes
-	// for each.
-	References      int
-	OperandStack    int // 10,000 values at once, per function
-	FunctionGlobals int // 2,000,000,000: functions × globals, imports not counted among the functions
-	// FunctionExports is 1,000,000,000: functions × (exports + globals), with imported functions. To describe
-	// functions, wazero looks through the exports for each of them, for 0.85 ns each.
-	FunctionExports int
-	// JoinedValues is unbounded: over all places where paths of a function join, paths × values², times repetitions; see
+	BranchTargets    int `default:"50_000"`    // labels of br_table per function
+	AllBranchTargets int `default:"2_000_000"` // in all functions together
+	// References are those in element segments, and functions that ref.func names: an instance takes 40 to 130 bytes for
+	// each.
+	References      int `default:"100_000"`
+	OperandStack    int `default:"10_000"`        // values at once, per function
+	FunctionGlobals int `default:"2_000_000_000"` // functions × globals, imports not counted among the functions
+	// FunctionExports is functions × (exports + globals), with imported functions. To describe functions, wazero looks
+	// through the exports for each of them, for 0.85 ns each.
+	FunctionExports int `default:"1_000_000_000"`
+	// JoinedValues is, over all places where paths of a function join, the sum of paths × values², times repetitions; see
 	// joins.
 	JoinedValues int
-	// JoinMoves is unbounded: the locals of a function that are assigned on paths that join, and results, for each path.
+	// JoinMoves is the locals of a function that are assigned on paths that join, and results, for each path.
 	JoinMoves      int
-	KnownAddresses int // unbounded: over all blocks of a function, the addresses that were accessed before
-	CallGlobals    int // unbounded: calls × globals that can change, including rewriting's additions, per function
-	ZeroShifts     int // 1,000 shifts by a constant that is zero modulo the width, per function
-	FunctionMoves  int // unbounded: values moved by blocks, branches and calls, per function
-	StackMoves     int // 50,000,000: values moved by blocks, branches and calls, in all functions
+	KnownAddresses int // over all blocks of a function, the addresses that were accessed before
+	CallGlobals    int // calls × globals that can change, including rewriting's additions, per function
+	ZeroShifts     int `default:"1_000"` // shifts by a constant that is zero modulo the width, per function
+	FunctionMoves  int // values moved by blocks, branches and calls, per function
+	StackMoves     int `default:"50_000_000"` // values moved by blocks, branches and calls, in all functions
 
 	// The following are checked by Rewrite. Compilers' output grows by half, but a call of two bytes may become 35. The Go
 	// compiler has the most tests, 1,792 in one function.
 
-	Tests         int // 12,000 tests of the meter per function, each of which is a block for the compiler
-	RewrittenBody int // 8 MiB per function
-	RewrittenCode int // 128 MiB in all functions
+	Tests         int `default:"12_000"`      // tests of the meter per function, each of which is a block for the compiler
+	RewrittenBody int `default:"8_388_608"`   // per function
+	RewrittenCode int `default:"134_217_728"` // in all functions
 }
 
 // Uninterruptible returns the bounds for a compilation that can be stopped only between two functions. They limit the
@@ -119,61 +121,21 @@ func Uninterruptible() Bounds {
 	}
 }
 
-// withDefaults returns the bounds with zeros replaced by the defaults.
 func (b Bounds) withDefaults() (Bounds, error) {
-	for _, field := range []struct {
-		name     string
-		value    *int
-		standard int
-	}{
-		{"Types", &b.Types, 10_000},
-		{"TypeValues", &b.TypeValues, 100_000},
-		{"Params", &b.Params, 1_000},
-		{"Results", &b.Results, 1_000},
-		{"Imports", &b.Imports, 10_000},
-		{"Functions", &b.Functions, 1_000_000},
-		{"BodyBytes", &b.BodyBytes, 2 << 20},
-		{"LocalsPerFunction", &b.LocalsPerFunction, 50_000},
-		{"Locals", &b.Locals, 1_000_000},
-		{"Tables", &b.Tables, 100},
-		{"TableElements", &b.TableElements, 1_000_000},
-		{"Globals", &b.Globals, 10_000},
-		{"Exports", &b.Exports, 100_000},
-		{"ElementSegments", &b.ElementSegments, 10_000},
-		{"DataSegments", &b.DataSegments, 100_000},
-		{"CustomSections", &b.CustomSections, 1_000},
-		{"NameBytes", &b.NameBytes, 100_000},
-		{"BlockDepth", &b.BlockDepth, 10_000},
-		{"Loops", &b.Loops, math.MaxInt},
-		{"Weight", &b.Weight, math.MaxInt},
-		{"AllWeight", &b.AllWeight, 100_000_000},
-		{"Blocks", &b.Blocks, 12_000},
-		{"Branches", &b.Branches, 12_000},
-		{"ControlSquares", &b.ControlSquares, 2_000_000_000},
-		{"BlockLocals", &b.BlockLocals, 2_000_000},
-		{"BlockValues", &b.BlockValues, math.MaxInt},
-		{"BranchTargets", &b.BranchTargets, 50_000},
-		{"AllBranchTargets", &b.AllBranchTargets, 2_000_000},
-		{"References", &b.References, 100_000},
-		{"OperandStack", &b.OperandStack, 10_000},
-		{"FunctionGlobals", &b.FunctionGlobals, 2_000_000_000},
-		{"FunctionExports", &b.FunctionExports, 1_000_000_000},
-		{"JoinedValues", &b.JoinedValues, math.MaxInt},
-		{"JoinMoves", &b.JoinMoves, math.MaxInt},
-		{"KnownAddresses", &b.KnownAddresses, math.MaxInt},
-		{"CallGlobals", &b.CallGlobals, math.MaxInt},
-		{"ZeroShifts", &b.ZeroShifts, 1_000},
-		{"FunctionMoves", &b.FunctionMoves, math.MaxInt},
-		{"StackMoves", &b.StackMoves, 50_000_000},
-		{"Tests", &b.Tests, 12_000},
-		{"RewrittenBody", &b.RewrittenBody, 8 << 20},
-		{"RewrittenCode", &b.RewrittenCode, 128 << 20},
-	} {
-		if *field.value < 0 {
-			return Bounds{}, fmt.Errorf("%w: %s is %d; want 0 for the default, or more", ErrBounds, field.name, *field.value)
+	for field, value := range reflect.ValueOf(&b).Elem().Fields() {
+		if value.Int() < 0 {
+			return Bounds{}, fmt.Errorf("%w: %s is %d; want 0 for the default, or more", ErrBounds, field.Name, value.Int())
 		}
-		if *field.value == 0 {
-			*field.value = field.standard
+		if value.Int() != 0 {
+			continue
+		}
+		value.SetInt(math.MaxInt)
+		if standard, found := field.Tag.Lookup("default"); found {
+			number, err := strconv.ParseInt(standard, 0, 64)
+			if err != nil {
+				return Bounds{}, err
+			}
+			value.SetInt(number)
 		}
 	}
 	return b, nil

@@ -12,7 +12,6 @@ type callGraph struct {
 	callees   []uint32 // those of a node in order, each once
 }
 
-// calledBy returns the callees of a node.
 func (g *callGraph) calledBy(node uint32) []uint32 {
 	return g.callees[g.first[node]:g.first[node+1]]
 }
@@ -95,7 +94,6 @@ func (g *callGraph) recursion(weight func(node uint32) int64) recursion {
 	return s.found
 }
 
-// search is the state of the algorithm.
 type search struct {
 	graph   *callGraph
 	weight  func(uint32) int64

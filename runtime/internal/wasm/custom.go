@@ -4,11 +4,11 @@ import "fmt"
 
 // custom reads the name of a custom section (§5.5.3), and checks the one kind whose contents the
 // specification defines.
-func (i *inspection) custom(r *reader, section Section) {
+func (i *inspection) custom(r *reader) {
 	custom := Custom{
 		Name:   r.name("the name of a custom section", i.bounds.NameBytes),
-		Offset: section.Offset,
-		Size:   section.End - section.Offset,
+		Offset: i.section.Offset,
+		Size:   i.section.End - i.section.Offset,
 	}
 	if r.err != nil {
 		return
@@ -19,20 +19,7 @@ func (i *inspection) custom(r *reader, section Section) {
 		contents.names()
 		custom.Problem = contents.failure()
 	}
-	if i.module.Custom == nil {
-		i.module.Custom = make([]Custom, 0, i.customSections())
-	}
 	i.module.Custom = append(i.module.Custom, custom)
-}
-
-func (i *inspection) customSections() int {
-	n := 0
-	for _, section := range i.module.Sections {
-		if section.ID == SectionCustom {
-			n++
-		}
-	}
-	return n
 }
 
 // Subsections of the name section (§7.4.1).
@@ -45,43 +32,45 @@ const (
 // names checks the contents of a name section (§7.4.1). It skips subsections that core 2.0 does not
 // define.
 func (r *reader) names() {
-	for r.left() > 0 && r.err == nil {
-		id := r.byte("the id of a subsection")
-		subsection := r.part(r.size("a subsection"), "a subsection")
+	r.subsections(func(id byte, subsection *reader) {
+		ignore := func(uint32, []byte) {}
 		switch id {
 		case namesModule:
 			subsection.text("the name of the module")
 		case namesFunctions:
-			subsection.nameMap()
-		case namesLocals:
-			subsection.indirectNameMap()
+			subsection.nameMap(ignore)
+		case namesLocals: // for each function, a name map
+			for range subsection.count("name maps", 2, subsection.left()) {
+				subsection.u32("an index")
+				if subsection.nameMap(ignore); subsection.err != nil {
+					break
+				}
+			}
 		default:
-			continue
+			return
 		}
 		subsection.end()
 		r.err = subsection.err
+	})
+}
+
+// subsections calls visit with each subsection of a name section.
+func (r *reader) subsections(visit func(id byte, subsection *reader)) {
+	for r.left() > 0 && r.err == nil {
+		id := r.byte("the id of a subsection")
+		subsection := r.part(r.size("a subsection"), "a subsection")
+		visit(id, &subsection)
 	}
 }
 
-// nameMap checks a name map (§7.4.1): pairs of an index and a name.
-func (r *reader) nameMap() {
+// nameMap calls visit with each pair of an index and a name in a name map (§7.4.1).
+func (r *reader) nameMap(visit func(index uint32, name []byte)) {
 	for range r.count("names", 2, r.left()) {
-		r.u32("an index")
-		r.text("a name")
+		index, name := r.u32("an index"), r.text("a name")
 		if r.err != nil {
 			return
 		}
-	}
-}
-
-// indirectNameMap checks an indirect name map (§7.4.1): pairs of an index and a name map.
-func (r *reader) indirectNameMap() {
-	for range r.count("name maps", 2, r.left()) {
-		r.u32("an index")
-		r.nameMap()
-		if r.err != nil {
-			return
-		}
+		visit(index, name)
 	}
 }
 
@@ -113,12 +102,7 @@ const maxFunctionName = 512
 //
 // The module m must be the result of [Inspect] for source.
 func FunctionNames(source []byte, m *Module) map[uint32]string {
-	functions := uint32(len(m.Functions))
-	for _, imported := range m.Imports {
-		if imported.Kind == ExternFunction {
-			functions++
-		}
-	}
+	functions := uint32(len(m.Functions)) + m.imported(ExternFunction)
 	names := map[uint32]string{}
 	for _, custom := range m.Custom {
 		if custom.Name != "name" || custom.Problem != nil {
@@ -127,32 +111,20 @@ func FunctionNames(source []byte, m *Module) map[uint32]string {
 		r := reader{source: source[:custom.Offset+custom.Size], at: custom.Offset + 1, section: custom.Name}
 		r.size("the section")
 		r.text("the name of a custom section")
-		r.functionNames(functions, names)
+		r.subsections(func(id byte, subsection *reader) {
+			if id != namesFunctions {
+				return
+			}
+			subsection.nameMap(func(index uint32, name []byte) {
+				if index < functions {
+					names[index] = string(shortened(name))
+				}
+			})
+		})
 	}
 	return names
 }
 
-// functionNames reads the subsections of a name section and collects the names of functions.
-func (r *reader) functionNames(functions uint32, names map[uint32]string) {
-	for r.left() > 0 && r.err == nil {
-		id := r.byte("the id of a subsection")
-		subsection := r.part(r.size("a subsection"), "a subsection")
-		if id != namesFunctions {
-			continue
-		}
-		for range subsection.count("names", 2, subsection.left()) {
-			index, name := subsection.u32("an index"), subsection.text("a name")
-			if subsection.err != nil {
-				return
-			}
-			if index < functions {
-				names[index] = string(shortened(name))
-			}
-		}
-	}
-}
-
-// shortened truncates a name at a character boundary.
 func shortened(name []byte) []byte {
 	if len(name) <= maxFunctionName {
 		return name
@@ -166,13 +138,8 @@ func shortened(name []byte) []byte {
 
 // functions reads the function section (§5.5.6): the types of the functions in the code section.
 func (i *inspection) functions(r *reader) {
-	i.module.Functions = make([]Function, r.count("functions", 1, i.bounds.Functions))
-	for n := range i.module.Functions {
-		i.module.Functions[n].Type = r.index("type", len(i.module.Types))
-		if r.err != nil {
-			return
-		}
-	}
+	i.module.Functions = vectorOf(r, "functions", 1, i.bounds.Functions,
+		func() Function { return Function{Type: r.index("type", len(i.module.Types))} })
 }
 
 // code reads the code section (§5.5.13). It does not check instructions.

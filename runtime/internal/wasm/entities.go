@@ -2,36 +2,42 @@ package wasm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // types reads the type section (§5.5.4).
 func (i *inspection) types(r *reader) {
-	i.module.Types = make([]FuncType, r.count("types", 3, i.bounds.Types))
 	values := 0
-	for n := range i.module.Types {
+	i.module.Types = vectorOf(r, "types", 3, i.bounds.Types, func() FuncType {
 		at := r.at
-		i.module.Types[n] = r.functionType(i.bounds)
-		if values += i.module.Types[n].values(); values > i.bounds.TypeValues {
+		t := r.functionType(i.bounds)
+		if values += t.values(); values > i.bounds.TypeValues {
 			r.fail(ErrLimit, at, "the types have %d parameters and results or more, the limit is %d", values,
 				i.bounds.TypeValues)
 		}
-		if r.err != nil {
-			return
+		return t
+	})
+}
+
+// vectorOf reads a vector (§5.1.3) until a failure. The arguments are those of [reader.count].
+func vectorOf[E any](r *reader, what string, elementBytes, limit int, read func() E) []E {
+	all := make([]E, r.count(what, elementBytes, limit))
+	for n := range all {
+		if all[n] = read(); r.err != nil {
+			break
 		}
 	}
+	return all
 }
 
 // imports reads the import section (§5.5.5).
 func (i *inspection) imports(r *reader) {
-	i.module.Imports = make([]Import, r.count("imports", 4, i.bounds.Imports))
-	for n := range i.module.Imports {
-		i.module.Imports[n] = i.oneImport(r)
-		if r.err != nil {
-			return
-		}
-		i.imported[i.module.Imports[n].Kind]++
-	}
+	i.module.Imports = vectorOf(r, "imports", 4, i.bounds.Imports, func() Import {
+		imported := i.oneImport(r)
+		i.imported[imported.Kind]++
+		return imported
+	})
 }
 
 func (i *inspection) oneImport(r *reader) Import {
@@ -76,20 +82,15 @@ func (r *reader) externKind(what string) ExternKind {
 
 // tables reads the table section (§5.5.7).
 func (i *inspection) tables(r *reader) {
-	i.module.Tables = make([]Table, r.count("tables", 3, i.bounds.Tables))
 	elements := uint64(0)
-	for n := range i.module.Tables {
+	i.module.Tables = vectorOf(r, "tables", 3, i.bounds.Tables, func() Table {
 		at := r.at
-		i.module.Tables[n] = r.table()
-		if r.err != nil {
-			return
-		}
-		elements += uint64(i.module.Tables[n].Limits.Min)
-		if elements > uint64(i.bounds.TableElements) {
+		t := r.table()
+		if elements += uint64(t.Limits.Min); elements > uint64(i.bounds.TableElements) {
 			r.fail(ErrLimit, at, "the tables start with %d elements or more, the limit is %d", elements, i.bounds.TableElements)
-			return
 		}
-	}
+		return t
+	})
 }
 
 // memories reads the memory section (§5.5.8).
@@ -114,37 +115,29 @@ func (i *inspection) oneMemory(r *reader) Limits {
 
 // globals reads the global section (§5.5.9).
 func (i *inspection) globals(r *reader) {
-	i.module.Globals = make([]Global, r.count("globals", 3, i.bounds.Globals))
-	for n := range i.module.Globals {
-		i.module.Globals[n] = r.global()
+	i.module.Globals = vectorOf(r, "globals", 3, i.bounds.Globals, func() Global {
+		g := r.global()
 		r.constantExpression()
-		if r.err != nil {
-			return
-		}
-	}
+		return g
+	})
 }
 
 // exports reads the export section (§5.5.10). Names must differ (§3.4.10).
 func (i *inspection) exports(r *reader) {
-	i.module.Exports = make([]Export, r.count("exports", 3, i.bounds.Exports))
 	seen := make(map[string]struct{})
-	for n := range i.module.Exports {
+	i.module.Exports = vectorOf(r, "exports", 3, i.bounds.Exports, func() Export {
 		at := r.at
 		export := Export{Name: r.name("the name of an export", i.bounds.NameBytes),
 			Kind: r.externKind("the kind of an export")}
 		if r.err == nil {
 			export.Index = r.index(export.Kind.String(), i.size(export.Kind))
 		}
-		if r.err != nil {
-			return
-		}
 		if _, twice := seen[export.Name]; twice {
 			r.fail(ErrMalformed, at, "exports %q twice", export.Name)
-			return
 		}
 		seen[export.Name] = struct{}{}
-		i.module.Exports[n] = export
-	}
+		return export
+	})
 }
 
 // start reads the start section (§5.5.11).
@@ -168,21 +161,10 @@ const (
 
 // String returns the type as the text format writes it.
 func (t ValueType) String() string {
-	switch t {
-	case I32:
-		return "i32"
-	case I64:
-		return "i64"
-	case F32:
-		return "f32"
-	case F64:
-		return "f64"
-	case V128:
-		return "v128"
-	case FuncRef:
-		return "funcref"
-	case ExternRef:
-		return "externref"
+	names := map[ValueType]string{I32: "i32", I64: "i64", F32: "f32", F64: "f64", V128: "v128", FuncRef: "funcref",
+		ExternRef: "externref"}
+	if name, known := names[t]; known {
+		return name
 	}
 	return fmt.Sprintf("type %#02x", byte(t))
 }
@@ -193,7 +175,6 @@ type FuncType struct {
 	Results []ValueType
 }
 
-// values returns the number of parameters and results.
 func (t FuncType) values() int { return len(t.Params) + len(t.Results) }
 
 // String returns the type in the form "(i32, i32) -> (i64)".
@@ -239,29 +220,22 @@ func (r *reader) noType(offset int, code byte, what string) {
 
 // valueType reads a value type (§5.3.4).
 func (r *reader) valueType(what string) ValueType {
-	at := r.at
-	code := r.byte(what)
-	if r.err != nil {
-		return 0
-	}
-	switch t := ValueType(code); t {
-	case I32, I64, F32, F64, V128, FuncRef, ExternRef:
-		return t
-	}
-	r.noType(at, code, what)
-	return 0
+	return r.oneOf(what, I32, I64, F32, F64, V128, FuncRef, ExternRef)
 }
 
 // referenceType reads a reference type (§5.3.3).
 func (r *reader) referenceType(what string) ValueType {
+	return r.oneOf(what, FuncRef, ExternRef)
+}
+
+func (r *reader) oneOf(what string, types ...ValueType) ValueType {
 	at := r.at
 	code := r.byte(what)
-	if r.err != nil {
+	switch {
+	case r.err != nil:
 		return 0
-	}
-	switch t := ValueType(code); t {
-	case FuncRef, ExternRef:
-		return t
+	case slices.Contains(types, ValueType(code)):
+		return ValueType(code)
 	}
 	r.noType(at, code, what)
 	return 0
@@ -269,13 +243,9 @@ func (r *reader) referenceType(what string) ValueType {
 
 // valueTypes reads a result type (§5.3.5). In errors, what names the list and each one element.
 func (r *reader) valueTypes(what, each string, limit int) []ValueType {
-	n := r.count(what, 1, limit)
-	if n == 0 {
+	types := vectorOf(r, what, 1, limit, func() ValueType { return r.valueType(each) })
+	if len(types) == 0 {
 		return nil
-	}
-	types := make([]ValueType, n)
-	for i := range types {
-		types[i] = r.valueType(each)
 	}
 	return types
 }

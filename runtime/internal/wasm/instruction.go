@@ -2,7 +2,6 @@ package wasm
 
 import "fmt"
 
-// instruction is one instruction of a function body.
 type instruction struct {
 	opcode   opcode
 	operator *operator
@@ -30,6 +29,11 @@ type blockType struct {
 type decoder struct {
 	reader
 	features Features
+}
+
+// decoderOf returns a decoder of a part of a section.
+func decoderOf(source []byte, section SectionID, from, to int, features Features) decoder {
+	return decoder{reader: reader{source: source[:to], at: from, section: section.String()}, features: features}
 }
 
 // next reads one instruction (§5.4). After a failure, in must not be used.
@@ -105,10 +109,16 @@ func (d *decoder) immediates(in *instruction) {
 		in.index = d.u32(what)
 	case immediateTwoIndices:
 		in.index, in.second = d.u32(what), d.u32(what)
-	case immediateLabels:
-		d.labels(in)
-	case immediateTypes:
-		d.types(in)
+	case immediateLabels: // which are skipped; see decoder.again
+		in.index, in.list = uint32(d.count("labels", 1, d.left())), d.at
+		for range in.index + 1 {
+			d.u32("a label")
+		}
+	case immediateTypes: // of which the last is kept
+		in.index, in.list = uint32(d.count("types", 1, d.left())), d.at
+		for range in.index {
+			in.value = d.valueType("the type of select")
+		}
 	case immediateReference:
 		in.value = d.referenceType("the type of ref.null")
 	case immediateI32:
@@ -126,13 +136,6 @@ func (d *decoder) immediates(in *instruction) {
 	case immediateShuffle:
 		in.list = d.at
 		d.skip(16, "the lanes of a shuffle")
-	default:
-		d.memoryImmediates(in)
-	}
-}
-
-func (d *decoder) memoryImmediates(in *instruction) {
-	switch in.operator.immediates {
 	case immediateMemory:
 		d.memoryArgument(in)
 	case immediateMemoryLane:
@@ -144,7 +147,7 @@ func (d *decoder) memoryImmediates(in *instruction) {
 		d.zero(in)
 		d.zero(in)
 	case immediateIndexZero:
-		in.index = d.u32("an instruction")
+		in.index = d.u32(what)
 		d.zero(in)
 	}
 }
@@ -168,25 +171,6 @@ func (d *decoder) zero(in *instruction) {
 	at := d.at
 	if b := d.byte("a memory index"); d.err == nil && b != 0 {
 		d.fail(ErrMalformed, at, "%s cannot name the memory %#02x: there is one, 0", in.operator.name, b)
-	}
-}
-
-// labels skips the labels of br_table; see decoder.again.
-func (d *decoder) labels(in *instruction) {
-	in.index = uint32(d.count("labels", 1, d.left()))
-	in.list = d.at
-	for range in.index {
-		d.u32("a label")
-	}
-	d.u32("a label")
-}
-
-// types reads the types of select (§5.4.3) and keeps the last one.
-func (d *decoder) types(in *instruction) {
-	in.index = uint32(d.count("types", 1, d.left()))
-	in.list = d.at
-	for range in.index {
-		in.value = d.valueType("the type of select")
 	}
 }
 
@@ -286,16 +270,8 @@ type operator struct {
 	align           uint8 // of memory instructions: the natural alignment, as a power of 2
 	lanes           uint8 // of lane instructions: the number of lanes
 	special         bool  // validation has a separate rule for it
+	miscompiled     int   // see miscompiledKind
 }
-
-// The value types, as they appear in params and results.
-const (
-	i32  = string(rune(I32))
-	i64  = string(rune(I64))
-	f32  = string(rune(F32))
-	f64  = string(rune(F64))
-	v128 = string(rune(V128))
-)
 
 // immediates is the kind of immediates that follow an opcode.
 type immediates uint8
@@ -336,10 +312,8 @@ func (o opcode) find() *operator {
 		row = &numberedOperators[number]
 	case opVector:
 		row = &vectorOperators[number]
-	default:
-		return nil
 	}
-	if row.name == "" {
+	if row == nil || row.name == "" {
 		return nil
 	}
 	return row

@@ -236,7 +236,6 @@ func (j *joins) branch(label uint32) {
 	}
 }
 
-// set assigns a value to a local.
 func (j *joins) set(index uint32, from origin) {
 	slot := j.slot(index)
 	local := &j.locals[slot]
@@ -254,7 +253,6 @@ func (j *joins) set(index uint32, from origin) {
 	}
 }
 
-// origin returns the origin of the value that a local has now.
 func (j *joins) origin(index uint32) origin {
 	local, n := &j.locals[j.slot(index)], len(j.loops)-1
 	passed := n < 0 || !local.set.computed || local.set.place < j.loops[n]
@@ -275,7 +273,6 @@ func (j *joins) access(from origin) {
 	j.known++
 }
 
-// get uses a local.
 func (j *joins) get(index uint32) {
 	local := &j.locals[j.slot(index)]
 	s := span{first: local.set.place, last: j.here(), loop: j.loopAfter(local.set.place), before: local.span}

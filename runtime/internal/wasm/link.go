@@ -136,15 +136,9 @@ func exportsOf(m *Module) exports {
 			all[name] = exportedFunction{FuncType: function}
 		}
 	}
-	imported := 0
-	for _, i := range m.Imports {
-		if i.Kind == ExternFunction {
-			imported++
-		}
-	}
+	imported := m.imported(ExternFunction)
 	for _, export := range m.Exports {
-		if function, found := all[export.Name]; found && export.Kind == ExternFunction &&
-			int64(export.Index) < int64(imported) {
+		if function, found := all[export.Name]; found && export.Kind == ExternFunction && export.Index < imported {
 			function.searched = len(m.Imports)
 			all[export.Name] = function
 		}

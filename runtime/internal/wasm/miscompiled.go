@@ -46,41 +46,21 @@ const (
 	kindBits = 5
 )
 
+// miscompiledKinds are the kinds of instructions whose operands do not matter.
+var miscompiledKinds = map[string]int{
+	"f32.copysign": copysignF32, "f64.copysign": copysignF64, "f32.convert_i64_u": convertF32,
+	"f64.convert_i64_u": convertF64, "f64x2.replace_lane": replaceLane, "v128.bitselect": bitselect,
+	"i8x16.popcnt": population, "i64x2.mul": multiply, "f32x4.min": minF32x4, "f32x4.max": maxF32x4,
+	"f64x2.min": minF64x2, "f64x2.max": maxF64x2, "f32x4.convert_i32x4_u": convertF32x4,
+	"f64x2.convert_low_i32x4_u": convertLow,
+}
+
 // miscompiledKind returns the kind of an instruction whose operands do not matter, or 0.
 func (in *instruction) miscompiledKind() int {
-	switch in.opcode {
-	case 0x98: // f32.copysign
-		return copysignF32
-	case 0xa6: // f64.copysign
-		return copysignF64
-	case 0xb5: // f32.convert_i64_u
-		return convertF32
-	case 0xba: // f64.convert_i64_u
-		return convertF64
-	case opF64x2ReplaceLane:
-		if in.lane == 0 {
-			return replaceLane
-		}
-	case opVector<<8 | 82: // v128.bitselect
-		return bitselect
-	case opVector<<8 | 98: // i8x16.popcnt
-		return population
-	case opVector<<8 | 213: // i64x2.mul
-		return multiply
-	case opVector<<8 | 232: // f32x4.min
-		return minF32x4
-	case opVector<<8 | 233: // f32x4.max
-		return maxF32x4
-	case opVector<<8 | 244: // f64x2.min
-		return minF64x2
-	case opVector<<8 | 245: // f64x2.max
-		return maxF64x2
-	case opVector<<8 | 251: // f32x4.convert_i32x4_u
-		return convertF32x4
-	case opVector<<8 | 255: // f64x2.convert_low_i32x4_u
-		return convertLow
+	if in.opcode == opF64x2ReplaceLane && in.lane != 0 {
+		return sound
 	}
-	return sound
+	return in.operator.miscompiled
 }
 
 func (m miscompiled) at() int   { return int(m >> kindBits) }
@@ -93,7 +73,6 @@ func (b *bodyValidation) miscompiles(at, kind int) {
 	b.weight += replacementWeights[kind]
 }
 
-// selected records a select of a type.
 func (b *bodyValidation) selected(in *instruction, t ValueType) {
 	switch {
 	case t == F32:
@@ -187,18 +166,15 @@ func withoutMiscompiled(ctx context.Context, source []byte, a *Analysis) ([]byte
 		content.u32(uint32(length))
 		content.apply(source, f.Offset, f.Offset+f.Size, b.edits)
 	}
-	out := encoder{bytes: make([]byte, 0, len(source)+len(content.bytes)-(code.End-code.Offset)+headerBytes)}
-	out.bytes = append(out.bytes, source[:code.Offset]...)
-	out.section(SectionCode, content.bytes)
-	out.bytes = append(out.bytes, source[code.End:]...)
+	out := withSection(source, code, content)
 	const any = 1<<31 - 1 // the original was within the bounds
-	module, err := InspectWithin(out.bytes, Bounds{Types: any, TypeValues: any, Imports: any, Functions: any, Globals: any,
+	module, err := InspectWithin(out, Bounds{Types: any, TypeValues: any, Imports: any, Functions: any, Globals: any,
 		Exports: any, BodyBytes: any, Locals: any, LocalsPerFunction: any})
 	if err != nil {
 		return nil, nil, err
 	}
 	bounds := a.bounds
 	bounds.BlockLocals, bounds.BlockValues, bounds.Weight, bounds.AllWeight = any, any, any, any
-	again, err := ValidateWithin(ctx, out.bytes, module, bounds, a.features)
-	return out.bytes, again, err
+	again, err := ValidateWithin(ctx, out, module, bounds, a.features)
+	return out, again, err
 }

@@ -39,15 +39,8 @@ const (
 
 // String returns the name of the kind.
 func (k ExternKind) String() string {
-	switch k {
-	case ExternFunction:
-		return "function"
-	case ExternTable:
-		return "table"
-	case ExternMemory:
-		return "memory"
-	case ExternGlobal:
-		return "global"
+	if k < externKinds {
+		return [externKinds]string{"function", "table", "memory", "global"}[k]
 	}
 	return fmt.Sprintf("kind %d", byte(k))
 }
@@ -110,18 +103,10 @@ func (m *Module) ExportedFunction(name string) (FuncType, bool) {
 // exports.
 func (m *Module) ExportedFunctions() iter.Seq2[string, FuncType] {
 	return func(yield func(string, FuncType) bool) {
-		var types []FuncType // in the function index space
-		for _, imported := range m.Imports {
-			if imported.Kind == ExternFunction {
-				types = append(types, imported.Function)
-			}
-		}
-		for _, function := range m.Functions {
-			types = append(types, m.Types[function.Type])
-		}
+		types := m.functionTypes()
 		for _, export := range m.Exports {
 			if export.Kind == ExternFunction && uint64(export.Index) < uint64(len(types)) &&
-				!yield(export.Name, types[export.Index]) {
+				!yield(export.Name, *types[export.Index]) {
 				return
 			}
 		}
@@ -146,32 +131,27 @@ func (m *Module) functionType(index uint32) (FuncType, bool) {
 	return m.Types[m.Functions[remaining].Type], true
 }
 
-// valuesOfCalls returns the number of parameters and results of each function.
-func (m *Module) valuesOfCalls() []uint32 {
-	var values []uint32
+// functionTypes returns the types of the functions in the function index space.
+func (m *Module) functionTypes() []*FuncType {
+	var types []*FuncType
 	for n := range m.Imports {
 		if m.Imports[n].Kind == ExternFunction {
-			values = append(values, uint32(m.Imports[n].Function.values()))
+			types = append(types, &m.Imports[n].Function)
 		}
 	}
-	for _, f := range m.Functions {
-		values = append(values, uint32(m.Types[f.Type].values()))
+	for _, function := range m.Functions {
+		types = append(types, &m.Types[function.Type])
 	}
-	return values
+	return types
 }
 
-// ImportedModules returns the names of the modules that the module imports from, without
-// duplicates, in the order of first use.
-func (m *Module) ImportedModules() []string {
-	var names []string
-	seen := map[string]bool{}
-	for _, imported := range m.Imports {
-		if !seen[imported.Module] {
-			seen[imported.Module] = true
-			names = append(names, imported.Module)
+func (m *Module) imported(kind ExternKind) (n uint32) {
+	for i := range m.Imports {
+		if m.Imports[i].Kind == kind {
+			n++
 		}
 	}
-	return names
+	return n
 }
 
 // Inspect reads a module under the default [Bounds]. Errors are of type [*Error]. The package documentation lists its
@@ -209,10 +189,10 @@ func InspectWithin(source []byte, bounds Bounds) (*Module, error) {
 	return i.module, nil
 }
 
-// inspection is a module while it is being read.
 type inspection struct {
 	module   *Module
 	bounds   Bounds
+	section  Section          // that is being read
 	imported [externKinds]int // number of imports of each kind
 	hasCode  bool
 	// dataSegments is the number in the data count section.
@@ -223,34 +203,14 @@ type inspection struct {
 // read reads one section. It fails if bytes are left over.
 func (i *inspection) read(source []byte, section Section) error {
 	r := &reader{source: source[:section.End], at: section.Content, section: section.ID.String()}
-	switch section.ID {
-	case SectionCustom:
-		i.custom(r, section)
-	case SectionType:
-		i.types(r)
-	case SectionImport:
-		i.imports(r)
-	case SectionFunction:
-		i.functions(r)
-	case SectionTable:
-		i.tables(r)
-	case SectionMemory:
-		i.memories(r)
-	case SectionGlobal:
-		i.globals(r)
-	case SectionExport:
-		i.exports(r)
-	case SectionStart:
-		i.start(r)
-	case SectionElement:
-		i.elements(r)
-	case SectionDataCount:
-		i.dataCount(r)
-	case SectionCode:
-		i.code(r)
-	case SectionData:
-		i.data(r)
-	}
+	i.section = section
+	[...]func(*inspection, *reader){
+		SectionCustom: (*inspection).custom, SectionType: (*inspection).types, SectionImport: (*inspection).imports,
+		SectionFunction: (*inspection).functions, SectionTable: (*inspection).tables, SectionMemory: (*inspection).memories,
+		SectionGlobal: (*inspection).globals, SectionExport: (*inspection).exports, SectionStart: (*inspection).start,
+		SectionElement: (*inspection).elements, SectionDataCount: (*inspection).dataCount, SectionCode: (*inspection).code,
+		SectionData: (*inspection).data,
+	}[section.ID](i, r)
 	r.end()
 	return r.failure()
 }

@@ -44,7 +44,6 @@ func (m *moves) reset(locals int) {
 	m.locals, m.open, m.joined, m.units = locals, m.open[:0], 0, 0
 }
 
-// begin begins a block.
 func (m *moves) begin(at int) {
 	m.open = append(m.open, openMoves{found: len(m.found)})
 	m.found = append(m.found, blockMoves{at: uint32(at)})

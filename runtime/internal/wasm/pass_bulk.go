@@ -125,7 +125,6 @@ func (r *rewriting) bulkFunction(use bulkUse) []byte {
 	return w.do(opEnd).bytes
 }
 
-// bulkWriter writes the function of a use.
 type bulkWriter struct {
 	encoder
 	use     bulkUse

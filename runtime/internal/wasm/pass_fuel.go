@@ -30,7 +30,7 @@ type fuelPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
 	imported  uint32       // number of imported functions
-	calls     []uint32     // the number of values that a call of each function moves
+	calls     []*FuncType  // of all functions
 	types     []FuncType   // of indirect calls
 	moves     []blockMoves // of blocks that are still to come
 	globals   int64        // number of globals
@@ -112,7 +112,6 @@ func (p *fuelPass) enter(b *bodyRewriting) {
 	p.begin(b, b.entry)
 }
 
-// begin begins a run at an offset.
 func (p *fuelPass) begin(b *bodyRewriting, at int) {
 	p.run = p.add(len(b.edits))
 	p.runs[p.run].before = p.way
@@ -223,10 +222,9 @@ func (p *fuelPass) movesOf(in *instruction) int64 {
 	return int64(p.moves[0].values)
 }
 
-// callMoves returns the number of values that a call moves.
 func (p *fuelPass) callMoves(in *instruction) int64 {
 	if in.opcode == opCall || in.opcode == opReturnCall {
-		return int64(p.calls[in.index])
+		return int64(p.calls[in.index].values())
 	}
 	return int64(p.types[in.index].values())
 }

@@ -6,11 +6,8 @@ import (
 )
 
 // meter is a counter in a global that charges are deducted from, and the import to call when a test
-// finds it negative. The call is the only way to stop a guest: nothing else leaves the guest's
-// machine code, and Go's runtime cannot preempt that. While a guest loops in it, the next garbage
-// collection stops all other goroutines and waits for it, so no goroutine is left to set a flag for
-// the guest. The distance between two calls therefore bounds how long a guest can stall the whole
-// process.
+// finds it negative. The distance between two calls bounds how long a guest can stall the whole process (see
+// [Passes.Meter]).
 //
 // Functions with loops also have a local counter to which charges are added. It can stay in a
 // register, whereas the meter is written to memory with each charge.
@@ -38,7 +35,7 @@ func (r *rewriting) addMeter() {
 	r.pipeline = append(r.pipeline,
 		&loopPass{meter: r.meter, functions: r.analysis.Functions},
 		&fuelPass{meter: r.meter, functions: r.analysis.Functions, imported: r.importedFunctions,
-			calls: r.module.valuesOfCalls(), types: r.module.Types, moves: r.analysis.moves,
+			calls: r.module.functionTypes(), types: r.module.Types, moves: r.analysis.moves,
 			globals: int64(r.ownGlobals) + int64(len(r.module.Globals)) + r.analysis.referenced.count()})
 }
 
@@ -85,8 +82,7 @@ const leafUnits = 64
 // contents of the local counter, and the runs since the loop's header looked at it.
 const TrapUnits = maxCounterBound + 4*maxWork
 
-// growUnits is the cost of memory.grow and table.grow. They leave the guest's code and take as long
-// as a few thousand other instructions.
+// growUnits is the cost of memory.grow and table.grow.
 const growUnits = maxWork
 
 // isLeaf reports whether a function does not test the meter on entry.

@@ -53,7 +53,6 @@ func (r *reader) skip(n int, what string) {
 	r.at += n
 }
 
-// end fails if unread bytes are left.
 func (r *reader) end() {
 	if r.left() > 0 {
 		r.fail(ErrMalformed, r.at, "%d bytes are left over", r.left())
@@ -271,13 +270,11 @@ func (e *encoder) block(code opcode) *encoder {
 	return e
 }
 
-// i32 writes i32.const.
 func (e *encoder) i32(n int32) *encoder {
 	e.do(opI32Const).signed(int64(n))
 	return e
 }
 
-// i64 writes i64.const.
 func (e *encoder) i64(n int64) *encoder {
 	e.do(opI64Const).signed(n)
 	return e

@@ -154,73 +154,55 @@ func (e *encoder) selects(t ValueType) *encoder {
 	return e
 }
 
-// Instructions on vectors, after opVector.
-const (
-	i64x2Splat           = 18
-	i64x2ExtractLane     = 29
-	i64x2ReplaceLane     = 30
-	f64x2ReplaceLane     = 34
-	f32x4Ne              = 66
-	f64x2Ne              = 72
-	v128And              = 78
-	v128AndNot           = 79
-	v128Or               = 80
-	v128Xor              = 81
-	i8x16Add             = 110
-	i8x16Sub             = 113
-	i32x4ShrU            = 173
-	i64x2ExtendLowI32x4U = 201
-	i64x2ShrU            = 205
-	f32x4Add             = 228
-	f32x4Sub             = 229
-	f32x4Mul             = 230
-	f32x4Pmin            = 234
-	f32x4Pmax            = 235
-	f64x2Sub             = 241
-	f64x2Pmin            = 246
-	f64x2Pmax            = 247
-	f32x4ConvertI32x4S   = 250
+const opF64x2ReplaceLane opcode = opVector<<8 | 34
 
-	opF64x2ReplaceLane = opVector<<8 | f64x2ReplaceLane
-)
+// vectorNumbers are the numbers of the instructions on vectors, by their names.
+var vectorNumbers = func() map[string]uint32 {
+	numbers := map[string]uint32{}
+	for number, row := range vectorOperators {
+		numbers[row.name] = uint32(number)
+	}
+	return numbers
+}()
 
 // writeVector writes the code for a kind that works on vectors.
 func (r *replacing) writeVector(kind int) {
 	switch kind {
 	case replaceLane:
-		r.do(opI64ReinterpretF64).vector(i64x2ReplaceLane, 0)
+		r.do(opI64ReinterpretF64).vector("i64x2.replace_lane", 0)
 	case convertLow: // the exponent of 2^52 before the number, and minus 2^52
-		r.vector(i64x2ExtendLowI32x4U).lanes(0x4330_0000_0000_0000).vector(v128Or)
-		r.lanes(0x4330_0000_0000_0000).vector(f64x2Sub)
+		r.vector("i64x2.extend_low_i32x4_u").lanes(0x4330_0000_0000_0000).vector("v128.or")
+		r.lanes(0x4330_0000_0000_0000).vector("f64x2.sub")
 	case convertF32x4: // the upper and the lower half of each number, which is rounded when they are added
-		r.tee(firstV128).i32(16).vector(i32x4ShrU).vector(f32x4ConvertI32x4S).lanes(0x4780_0000_4780_0000).vector(f32x4Mul)
-		r.get(firstV128).lanes(0x0000_ffff_0000_ffff).vector(v128And).vector(f32x4ConvertI32x4S).vector(f32x4Add)
+		r.tee(firstV128).i32(16).vector("i32x4.shr_u").vector("f32x4.convert_i32x4_s")
+		r.lanes(0x4780_0000_4780_0000).vector("f32x4.mul")
+		r.get(firstV128).lanes(0x0000_ffff_0000_ffff).vector("v128.and").vector("f32x4.convert_i32x4_s").vector("f32x4.add")
 	case selectV128: // all bits of the first unless the condition is 0
-		r.do(opI32Eqz, opI64ExtendU).i64(1).do(opI64Sub).vector(i64x2Splat)
+		r.do(opI32Eqz, opI64ExtendU).i64(1).do(opI64Sub).vector("i64x2.splat")
 		r.writeVector(bitselect)
 	case bitselect: // ((a ^ b) & mask) ^ b
-		r.set(firstV128).tee(secondV128).vector(v128Xor)
-		r.get(firstV128).vector(v128And)
-		r.get(secondV128).vector(v128Xor)
+		r.set(firstV128).tee(secondV128).vector("v128.xor")
+		r.get(firstV128).vector("v128.and")
+		r.get(secondV128).vector("v128.xor")
 	case multiply:
-		r.set(secondV128).tee(firstV128).vector(i64x2ExtractLane, 0)
-		r.get(secondV128).vector(i64x2ExtractLane, 0).do(opI64Mul).vector(i64x2Splat)
-		r.get(firstV128).vector(i64x2ExtractLane, 1)
-		r.get(secondV128).vector(i64x2ExtractLane, 1).do(opI64Mul).vector(i64x2ReplaceLane, 1)
+		r.set(secondV128).tee(firstV128).vector("i64x2.extract_lane", 0)
+		r.get(secondV128).vector("i64x2.extract_lane", 0).do(opI64Mul).vector("i64x2.splat")
+		r.get(firstV128).vector("i64x2.extract_lane", 1)
+		r.get(secondV128).vector("i64x2.extract_lane", 1).do(opI64Mul).vector("i64x2.replace_lane", 1)
 	case population: // of pairs of bits, then of four, then of eight
 		const one, two, four = 0x5555_5555_5555_5555, 0x3333_3333_3333_3333, 0x0f0f_0f0f_0f0f_0f0f
-		r.tee(firstV128).get(firstV128).i32(1).vector(i64x2ShrU).lanes(one).vector(v128And).vector(i8x16Sub)
-		r.tee(firstV128).lanes(two).vector(v128And)
-		r.get(firstV128).i32(2).vector(i64x2ShrU).lanes(two).vector(v128And).vector(i8x16Add)
-		r.tee(firstV128).get(firstV128).i32(4).vector(i64x2ShrU).vector(i8x16Add).lanes(four).vector(v128And)
+		r.tee(firstV128).get(firstV128).i32(1).vector("i64x2.shr_u").lanes(one).vector("v128.and").vector("i8x16.sub")
+		r.tee(firstV128).lanes(two).vector("v128.and")
+		r.get(firstV128).i32(2).vector("i64x2.shr_u").lanes(two).vector("v128.and").vector("i8x16.add")
+		r.tee(firstV128).get(firstV128).i32(4).vector("i64x2.shr_u").vector("i8x16.add").lanes(four).vector("v128.and")
 	case minF32x4:
-		r.extreme(f32x4Pmin, 0, f32x4Ne, 0x7fc0_0000_7fc0_0000)
+		r.extreme("f32x4.pmin", "", "f32x4.ne", 0x7fc0_0000_7fc0_0000)
 	case maxF32x4:
-		r.extreme(f32x4Pmax, f32x4Sub, f32x4Ne, 0x7fc0_0000_7fc0_0000)
+		r.extreme("f32x4.pmax", "f32x4.sub", "f32x4.ne", 0x7fc0_0000_7fc0_0000)
 	case minF64x2:
-		r.extreme(f64x2Pmin, 0, f64x2Ne, 0x7ff8_0000_0000_0000)
+		r.extreme("f64x2.pmin", "", "f64x2.ne", 0x7ff8_0000_0000_0000)
 	case maxF64x2:
-		r.extreme(f64x2Pmax, f64x2Sub, f64x2Ne, 0x7ff8_0000_0000_0000)
+		r.extreme("f64x2.pmax", "f64x2.sub", "f64x2.ne", 0x7ff8_0000_0000_0000)
 	}
 }
 
@@ -228,7 +210,7 @@ func (r *replacing) writeVector(kind int) {
 // NaN. All their bits together are the smaller zero. To get the larger, minus, which is not 0, deducts the bits in
 // which they differ. If one is a NaN, the result is the canonical NaN with the sign that wazero gives it, which is
 // minus for the smaller.
-func (r *replacing) extreme(of, minus, unequal uint32, canonical uint64) {
+func (r *replacing) extreme(of, minus, unequal string, canonical uint64) {
 	sign := canonical << 1 &^ canonical // above the exponent
 	payload := ^(canonical | sign)
 	both := func() {
@@ -237,30 +219,30 @@ func (r *replacing) extreme(of, minus, unequal uint32, canonical uint64) {
 	}
 	r.set(secondV128).set(firstV128)
 	both()
-	r.vector(v128Or)
+	r.vector("v128.or")
 	bits := ^uint64(0)
-	if minus != 0 {
+	if minus != "" {
 		both()
-		r.vector(v128Xor).vector(minus)
+		r.vector("v128.xor").vector(minus)
 		bits = canonical
 	}
 	r.get(firstV128, firstV128).vector(unequal)
-	r.get(secondV128, secondV128).vector(unequal).vector(v128Or)
-	r.tee(firstV128).lanes(bits).vector(v128And).vector(v128Or)
-	r.get(firstV128).lanes(payload).vector(v128And).vector(v128AndNot)
+	r.get(secondV128, secondV128).vector(unequal).vector("v128.or")
+	r.tee(firstV128).lanes(bits).vector("v128.and").vector("v128.or")
+	r.get(firstV128).lanes(payload).vector("v128.and").vector("v128.andnot")
 }
 
 // vector writes an instruction on vectors.
-func (e *encoder) vector(number uint32, lanes ...byte) *encoder {
+func (e *encoder) vector(name string, lanes ...byte) *encoder {
 	e.bytes = append(e.bytes, opVector)
-	e.u32(number)
+	e.u32(vectorNumbers[name])
 	e.bytes = append(e.bytes, lanes...)
 	return e
 }
 
 // lanes writes a constant of two equal lanes.
 func (e *encoder) lanes(lane uint64) *encoder {
-	e.vector(opV128Const)
+	e.vector("v128.const")
 	e.bytes = binary.LittleEndian.AppendUint64(e.bytes, lane)
 	e.bytes = binary.LittleEndian.AppendUint64(e.bytes, lane)
 	return e

@@ -54,9 +54,10 @@ type Passes struct {
 	//
 	// At the next function entry, loop iteration or bulk operation at which the counter is negative,
 	// the guest calls the import MeterRefill with the counter and continues with the result as the
-	// new counter. Only there does metering return control to the host, which returns the next slice,
-	// or fails and thereby ends the call. Slices must be small, because a guest cannot be preempted
-	// within one, not even by Go's garbage collector, which stops the whole process to wait for it.
+	// new counter. Only there does metering return control to the host, which returns the next slice, or
+	// fails and thereby ends the call. Nothing else leaves the guest's machine code, and Go's runtime cannot preempt that:
+	// the next garbage collection stops all other goroutines and waits for the guest, so no goroutine is left to set a
+	// flag for it. So slices must be small.
 	//
 	// The counter is tested again wherever some 4,096 units may have been used since the last test,
 	// and where a function ends that does something after a callee has returned.
@@ -258,19 +259,11 @@ func (i *items) next() *encoder {
 
 func newRewriting(source []byte, a *Analysis, passes Passes) *rewriting {
 	r := &rewriting{source: source, module: a.module, analysis: a, passes: passes}
-	r.globals = uint32(len(a.module.Globals))
-	for _, imported := range a.module.Imports {
-		switch imported.Kind {
-		case ExternFunction:
-			r.importedFunctions++
-		case ExternGlobal:
-			r.ownGlobals++
-		}
-	}
+	r.importedFunctions, r.ownGlobals = a.module.imported(ExternFunction), a.module.imported(ExternGlobal)
 	if passes.Meter && passes.Linked {
 		r.globalShift = 1
 	}
-	r.globals += r.ownGlobals + r.globalShift
+	r.globals = uint32(len(a.module.Globals)) + r.ownGlobals + r.globalShift
 	if passes.Meter {
 		r.shift++
 	}
@@ -331,10 +324,14 @@ func (r *rewriting) addGlobal(t ValueType, name string) uint32 {
 
 // addExport adds an export under a reserved name.
 func (r *rewriting) addExport(name string, kind ExternKind, index uint32) {
-	export := r.added[SectionExport].next()
-	export.name(name)
-	export.bytes = append(export.bytes, byte(kind))
-	export.u32(index)
+	r.added[SectionExport].next().export(name, kind, index)
+}
+
+// export writes an export (§5.5.10).
+func (e *encoder) export(name string, kind ExternKind, index uint32) {
+	e.name(name)
+	e.bytes = append(e.bytes, byte(kind))
+	e.u32(index)
 }
 
 // addImport adds a function import after the existing imports.

@@ -3,6 +3,7 @@ package wasm
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // pass adds code to function bodies. A pass visits the instructions of a body in order and records
@@ -117,10 +118,7 @@ func (b *bodyRewriting) function(r *rewriting, index int, passes ...pass) {
 // begin moves to the first instruction of a function and declares its local counter.
 func (b *bodyRewriting) begin(r *rewriting, index int) {
 	f := r.module.Functions[index]
-	b.decoder = decoder{
-		reader:   reader{source: r.source[:f.Offset+f.Size], at: f.Offset, section: SectionCode.String()},
-		features: r.analysis.features,
-	}
+	b.decoder = decoderOf(r.source, SectionCode, f.Offset, f.Offset+f.Size, r.analysis.features)
 	groups := b.u32("the number of groups of locals")
 	countEnd := b.at
 	b.at = f.Offset
@@ -138,7 +136,6 @@ func (b *bodyRewriting) begin(r *rewriting, index int) {
 	b.insert(b.entry, []byte{1, byte(I32)})
 }
 
-// counted reports whether a function gets a local counter.
 func (r *rewriting) counted(index int) bool {
 	return r.passes.Meter && r.analysis.Functions[index].Loops
 }
@@ -254,46 +251,31 @@ func (r *rewriting) write(ctx context.Context, out *encoder, id SectionID) error
 		out.section(id, append(content.bytes, r.added[id].bytes...))
 		return nil
 	}
-	edits, first, err := r.renumber(original)
+	edits, err := r.renumber(original)
 	if err != nil {
 		return err
 	}
-	if len(edits) == 0 && r.added[id].n == 0 {
+	if len(edits) == 0 {
 		out.bytes = append(out.bytes, r.source[original.Offset:original.End]...)
 		return nil
 	}
 	var content encoder
-	if id != SectionStart {
-		content.u32(first.n + r.added[id].n)
-	}
-	content.apply(r.source, first.end, original.End, edits)
+	content.apply(r.source, original.Content, original.End, edits)
 	out.section(id, append(content.bytes, r.added[id].bytes...))
 	return nil
 }
 
-// vectorHead is the length of a section that is a vector, and the offset of its first element. A
-// start section has no length.
-type vectorHead struct {
-	n   uint32
-	end int
-}
-
-// renumber returns the edits that update the indices of functions and globals in a section, or the names of
-// imports. Constant expressions refer to no globals but imported ones, which keep theirs.
-func (r *rewriting) renumber(s Section) ([]edit, vectorHead, error) {
-	d := &renumbering{r: r, decoder: decoder{
-		reader:   reader{source: r.source[:s.End], at: s.Content, section: s.ID.String()},
-		features: r.analysis.features,
-	}}
-	if s.ID == SectionStart {
-		if r.shift > 0 {
-			d.function()
-		}
-		return d.edits, vectorHead{end: s.Content}, d.failure()
+// renumber returns the edits that update the length of a section, the indices of functions and globals in it, and the
+// names of imports. Constant expressions refer to no globals but imported ones, which keep theirs.
+func (r *rewriting) renumber(s Section) ([]edit, error) {
+	d := &renumbering{r: r, decoder: decoderOf(r.source, s.ID, s.Content, s.End, r.analysis.features)}
+	if s.ID == SectionStart { // which is no vector
+		d.function()
+		return d.edits, d.failure()
 	}
-	first := vectorHead{n: d.u32("the length of a section")}
-	first.end = d.at
-	for n := uint32(0); n < first.n && (r.shift > 0 || s.ID == SectionImport) && d.err == nil; n++ {
+	length := d.u32("the length of a section")
+	first := d.at
+	for n := uint32(0); n < length && (r.shift > 0 || s.ID == SectionImport) && d.err == nil; n++ {
 		switch s.ID {
 		case SectionImport:
 			d.imported(r.module.Imports[n])
@@ -303,12 +285,19 @@ func (r *rewriting) renumber(s Section) ([]edit, vectorHead, error) {
 		case SectionExport:
 			d.export()
 		case SectionElement:
-			d.element()
-		default:
-			return nil, first, d.failure()
+			d.elementSegment(elementVisitor{
+				constant: func(ValueType) { d.constant() }, function: d.function, elements: func(elementSegment) {},
+			})
+		default: // it has no indices of functions
+			n = length - 1
 		}
 	}
-	return d.edits, first, d.failure()
+	if added := r.added[s.ID].n; added > 0 || len(d.edits) > 0 {
+		var count encoder
+		count.u32(length + added)
+		d.edits = slices.Insert(d.edits, 0, edit{at: s.Content, end: first, with: count.bytes})
+	}
+	return d.edits, d.failure()
 }
 
 // renumbering reads a valid section and records where functions are referenced.
@@ -350,7 +339,7 @@ func (d *renumbering) function() {
 	}
 }
 
-// moved replaces the index that was read from an offset.
+// moved replaces the number that was read from an offset.
 func (d *renumbering) moved(at int, index uint32) {
 	if d.err == nil {
 		var moved encoder
@@ -390,29 +379,5 @@ func (d *renumbering) export() {
 	before := d.u32("the index of an export")
 	if index := d.r.movedGlobal(before); kind == ExternGlobal && index != before {
 		d.moved(at, index)
-	}
-}
-
-func (d *renumbering) element() {
-	flags := d.u32("the flags of an element segment")
-	expressions := flags&elementExpressions != 0
-	if flags&elementNotActive == 0 {
-		if flags&elementIndex != 0 {
-			d.u32("the table of an element segment")
-		}
-		d.constant()
-	}
-	if flags&(elementNotActive|elementIndex) != 0 {
-		d.skip(1, "the kind of an element segment")
-	}
-	for range d.count("elements", 1, d.left()) {
-		if d.err != nil {
-			return
-		}
-		if expressions {
-			d.constant()
-		} else {
-			d.function()
-		}
 	}
 }

@@ -3,6 +3,7 @@ package wasm
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // SectionID is the id of a section (§5.5.2).
@@ -148,7 +149,10 @@ const (
 func (i *inspection) elements(r *reader) {
 	n := r.count("element segments", 3, i.bounds.ElementSegments)
 	for range n {
-		r.elementSegment()
+		r.elementSegment(elementVisitor{
+			constant: func(ValueType) { r.constantExpression() }, function: func() { r.u32("the index of a function") },
+			elements: func(elementSegment) {},
+		})
 		if r.err != nil {
 			return
 		}
@@ -156,45 +160,60 @@ func (i *inspection) elements(r *reader) {
 	i.module.ElementSegments = n
 }
 
-func (r *reader) elementSegment() {
+// elementSegment is what an element segment says before its elements.
+type elementSegment struct {
+	active bool
+	table  uint32 // of an active one, with
+	offset int    // where the expression of its offset in the table begins
+	kind   ValueType
+	count  int
+}
+
+// elementVisitor reads the parts of an element segment that depend on the purpose.
+type elementVisitor struct {
+	constant func(want ValueType) // reads a constant expression
+	function func()               // reads the index of a function
+	elements func(elementSegment) // is called before the elements
+}
+
+// elementSegment reads an element segment. The elements are function indices, of one kind, or expressions of a
+// reference type.
+func (r *reader) elementSegment(visit elementVisitor) {
 	at := r.at
 	flags := r.u32("the flags of an element segment")
 	if flags > elementNotActive|elementIndex|elementExpressions {
 		r.fail(ErrMalformed, at, "an element segment cannot have the flags %d", flags)
 		return
 	}
-	active, expressions := flags&elementNotActive == 0, flags&elementExpressions != 0
-	if active {
+	s := elementSegment{active: flags&elementNotActive == 0, kind: FuncRef}
+	expressions := flags&elementExpressions != 0
+	if s.active {
 		if flags&elementIndex != 0 {
-			r.u32("the table of an element segment")
+			s.table = r.u32("the table of an element segment")
 		}
-		r.constantExpression()
+		s.offset = r.at
+		visit.constant(I32)
 	}
-	if flags&(elementNotActive|elementIndex) != 0 {
-		r.elementKind(expressions)
+	switch at := r.at; {
+	case flags&(elementNotActive|elementIndex) == 0:
+	case expressions:
+		s.kind = r.referenceType("the type of an element segment")
+	default:
+		if kind := r.byte("the kind of an element segment"); r.err == nil && kind != 0 {
+			r.fail(ErrMalformed, at, "the kind of an element segment cannot be %#02x", kind)
+		}
 	}
-	for range r.count("elements", 1, r.left()) {
+	s.count = r.count("elements", 1, r.left())
+	visit.elements(s)
+	for range s.count {
 		if r.err != nil {
 			return
 		}
 		if expressions {
-			r.constantExpression()
+			visit.constant(s.kind)
 		} else {
-			r.u32("the index of a function")
+			visit.function()
 		}
-	}
-}
-
-// elementKind reads the type of the elements: a reference type for expressions, otherwise an
-// element kind, of which only one is defined.
-func (r *reader) elementKind(expressions bool) {
-	if expressions {
-		r.referenceType("the type of an element segment")
-		return
-	}
-	at := r.at
-	if kind := r.byte("the kind of an element segment"); r.err == nil && kind != 0 {
-		r.fail(ErrMalformed, at, "the kind of an element segment cannot be %#02x", kind)
 	}
 }
 
@@ -208,7 +227,7 @@ func (i *inspection) dataCount(r *reader) {
 func (i *inspection) data(r *reader) {
 	n := r.count("data segments", 2, i.bounds.DataSegments)
 	for range n {
-		r.dataSegment()
+		r.dataSegment(func(uint32) { r.constantExpression() })
 		if r.err != nil {
 			return
 		}
@@ -216,19 +235,24 @@ func (i *inspection) data(r *reader) {
 	i.module.DataSegments = n
 }
 
-func (r *reader) dataSegment() {
+// dataSegment reads a data segment. If it is active, offset reads the constant expression of its offset in a memory.
+func (r *reader) dataSegment(offset func(memory uint32)) (active bool, content []byte) {
 	at := r.at
 	switch mode := r.u32("the mode of a data segment"); mode {
 	case 0: // active, in memory 0
-		r.constantExpression()
+		active = true
+		offset(0)
 	case 1: // passive
 	case 2: // active, in the memory with this index
-		r.u32("the memory of a data segment")
-		r.constantExpression()
+		active = true
+		offset(r.u32("the memory of a data segment"))
 	default:
 		r.fail(ErrMalformed, at, "a data segment cannot have the mode %d", mode)
 	}
-	r.skip(r.size("a data segment"), "a data segment")
+	length := r.size("a data segment")
+	begin := r.at
+	r.skip(length, "a data segment")
+	return active, r.source[begin:r.at:r.at]
 }
 
 // BoundTables returns a copy of a module whose tables can have no more than most elements together, or
@@ -239,9 +263,10 @@ func (r *reader) dataSegment() {
 func BoundTables(source []byte, m *Module, most uint32) []byte {
 	at, found := m.section(SectionTable)
 	if !found {
-		return append([]byte(nil), source...)
+		return slices.Clone(source)
 	}
-	content := binary.AppendUvarint(nil, uint64(len(m.Tables)))
+	var content encoder
+	content.u32(uint32(len(m.Tables)))
 	room := uint64(most)
 	for _, table := range m.Tables {
 		room -= min(room, uint64(table.Limits.Min))
@@ -251,9 +276,8 @@ func BoundTables(source []byte, m *Module, most uint32) []byte {
 		if table.Limits.HasMax {
 			maximum = min(table.Limits.Max, maximum)
 		}
-		content = append(content, byte(table.Element), 1) // 1: a minimum and a maximum (§5.3.7)
-		content = binary.AppendUvarint(content, uint64(table.Limits.Min))
-		content = binary.AppendUvarint(content, uint64(maximum))
+		content.bytes = append(content.bytes, byte(table.Element))
+		content.limits(table.Limits.Min, maximum)
 	}
 	return withSection(source, at, content)
 }
@@ -266,24 +290,28 @@ func BoundTables(source []byte, m *Module, most uint32) []byte {
 func RaiseMemory(source []byte, m *Module) []byte {
 	at, _ := m.section(SectionMemory)
 	if len(m.Memories) != 1 || !m.Memories[0].HasMax || m.Memories[0].Max == maxPages {
-		return append([]byte(nil), source...)
+		return slices.Clone(source)
 	}
-	content := []byte{1, 1} // one memory, with a minimum and a maximum (§5.3.7)
-	content = binary.AppendUvarint(content, uint64(m.Memories[0].Min))
-	content = binary.AppendUvarint(content, uint64(m.Memories[0].Max)+1)
+	content := encoder{bytes: []byte{1}} // one memory
+	content.limits(m.Memories[0].Min, m.Memories[0].Max+1)
 	return withSection(source, at, content)
 }
 
-// withSection returns a copy of a module in which a section has other content.
-func withSection(source []byte, at Section, content []byte) []byte {
-	out := append(make([]byte, 0, len(source)+len(content)), source[:at.Offset]...)
-	out = append(out, byte(at.ID))
-	out = binary.AppendUvarint(out, uint64(len(content)))
-	out = append(out, content...)
-	return append(out, source[at.End:]...)
+// limits writes limits with a minimum and a maximum (§5.3.7).
+func (e *encoder) limits(minimum, maximum uint32) {
+	e.bytes = append(e.bytes, 1)
+	e.u32(minimum)
+	e.u32(maximum)
 }
 
-// section returns the section with the given id, if the module has one.
+// withSection returns a copy of a module in which a section has other content.
+func withSection(source []byte, at Section, content encoder) []byte {
+	out := encoder{bytes: make([]byte, 0, len(source)+len(content.bytes)+headerBytes)}
+	out.bytes = append(out.bytes, source[:at.Offset]...)
+	out.section(at.ID, content.bytes)
+	return append(out.bytes, source[at.End:]...)
+}
+
 func (m *Module) section(id SectionID) (Section, bool) {
 	for _, s := range m.Sections {
 		if s.ID == id {
@@ -312,24 +340,17 @@ func ExportStart(source []byte, m *Module) ([]byte, error) {
 	}
 	start, present := m.section(SectionStart)
 	if !present {
-		return append([]byte(nil), source...), nil
+		return slices.Clone(source), nil
 	}
-	content := binary.AppendUvarint(nil, uint64(len(m.Exports)+1))
+	var content encoder
+	content.u32(uint32(len(m.Exports)) + 1)
 	if exports {
 		_, counted := binary.Uvarint(source[at.Content:at.End])
-		content = append(content, source[at.Content+counted:at.End]...)
-	} else {
-		at = Section{Offset: start.Offset, End: start.Offset} // the export section belongs directly before it (§5.5.2)
+		content.bytes = append(content.bytes, source[at.Content+counted:at.End]...)
+	} else { // the export section belongs directly before it (§5.5.2)
+		at = Section{ID: SectionExport, Offset: start.Offset, End: start.Offset}
 	}
-	content = binary.AppendUvarint(content, uint64(len(StartName)))
-	content = append(content, StartName...)
-	content = append(content, byte(ExternFunction))
-	content = binary.AppendUvarint(content, uint64(m.Start.Function))
-
-	out := append(make([]byte, 0, len(source)+len(content)), source[:at.Offset]...)
-	out = append(out, byte(SectionExport))
-	out = binary.AppendUvarint(out, uint64(len(content)))
-	out = append(out, content...)
-	out = append(out, source[at.End:start.Offset]...)
-	return append(out, source[start.End:]...), nil
+	content.export(StartName, ExternFunction, m.Start.Function)
+	without := slices.Delete(slices.Clone(source), start.Offset, start.End)
+	return withSection(without, at, content), nil
 }

@@ -253,14 +253,6 @@ func TestExportedFunction(t *testing.T) {
 	}
 }
 
-func TestImportedModules(t *testing.T) {
-	m := inspected(t, everything())
-	assert.Equal(t, []string{"wasi_snapshot_preview1", "env"}, m.ImportedModules())
-
-	m = inspected(t, module())
-	assert.Empty(t, m.ImportedModules())
-}
-
 func TestModuleSharesNoMemoryWithSource(t *testing.T) {
 	source := everything()
 	m := inspected(t, source)

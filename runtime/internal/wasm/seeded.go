@@ -33,7 +33,9 @@ import (
 // of source.
 func SeededGenerators(source []byte, m *Module) []string {
 	found := make([]bool, len(seededGenerators))
-	data := dataSection(source, m)
+	// The section is searched as a whole: a segment header splits a text only where its linker saw zeros.
+	at, _ := m.section(SectionData)
+	data := source[at.Content:at.End]
 	for i, generator := range seededGenerators {
 		found[i] = slices.ContainsFunc(generator.texts, func(text string) bool { return bytes.Contains(data, []byte(text)) })
 	}
@@ -75,14 +77,4 @@ var seededGenerators = [...]seededGenerator{
 
 func (g *seededGenerator) has(function string) bool {
 	return slices.Contains(g.functions, function) || g.mangled != "" && strings.Contains(function, g.mangled)
-}
-
-// dataSection returns the contents of the data section. It is searched as a whole: a segment header
-// splits a text only where its linker saw zeros.
-func dataSection(source []byte, m *Module) []byte {
-	at := slices.IndexFunc(m.Sections, func(s Section) bool { return s.ID == SectionData })
-	if at < 0 {
-		return nil
-	}
-	return source[m.Sections[at].Content:m.Sections[at].End]
 }

@@ -20,10 +20,7 @@ func (r *rewriting) liftData() error {
 	if !present || r.module.DataSegments == 0 {
 		return nil
 	}
-	l := &lifting{decoder: decoder{
-		reader:   reader{source: r.source[:at.End], at: at.Content, section: at.ID.String()},
-		features: r.analysis.features,
-	}}
+	l := &lifting{decoder: decoderOf(r.source, at.ID, at.Content, at.End, r.analysis.features)}
 	if len(r.module.Memories) == 1 {
 		l.own, l.memory = true, uint64(r.module.Memories[0].Min)*pageBytes
 	}
@@ -62,22 +59,13 @@ var emptySegment = []byte{0, byte(opI32Const), 0, byte(opEnd), 0}
 // segment reads a segment. It returns the reason why it cannot be removed, or "".
 func (l *lifting) segment() (reason string) {
 	first := l.at
-	mode := l.u32("the mode of a data segment")
-	if mode == 2 {
-		l.u32("the memory of a data segment")
-	}
 	var s Segment
-	if mode != 1 {
-		s.Offset, reason = l.offset()
-	}
-	length := l.size("a data segment")
-	begin := l.at
-	l.skip(length, "a data segment")
-	s.Bytes = l.source[begin:l.at:l.at]
+	active, content := l.dataSegment(func(uint32) { s.Offset, reason = l.offset() })
+	s.Bytes = content
 	switch {
 	case l.err != nil:
 		return ""
-	case mode == 1:
+	case !active:
 		l.left = append(l.left, l.source[first:l.at]...)
 		return ""
 	case !l.own:
@@ -100,13 +88,8 @@ func (l *lifting) offset() (offset uint32, reason string) {
 	if in.opcode != opI32Const {
 		return 0, "takes its offset from an imported global"
 	}
-	return l.constant(&in), ""
-}
-
-// constant returns the operand of i32.const as an address.
-func (l *lifting) constant(in *instruction) uint32 {
 	number := reader{source: l.source[:in.end], at: in.at + 1, section: l.section}
-	return uint32(number.leb(32, true, "an offset"))
+	return uint32(number.leb(32, true, "an offset")), ""
 }
 
 // Passes.Fork adds the imports ForkReached, of type (i32) -> (i32), and ForkResume, of type () ->

@@ -90,13 +90,11 @@ type validation struct {
 func newValidation(source []byte, m *Module, bounds Bounds, features Features) *validation {
 	v := &validation{
 		source: source, module: m, bounds: bounds, features: features, bulkUsed: map[bulkUse]bool{},
-		analysis: &Analysis{module: m, bounds: bounds, features: features},
+		functions: m.functionTypes(), analysis: &Analysis{module: m, bounds: bounds, features: features},
 	}
 	for n := range m.Imports {
 		imported := &m.Imports[n]
 		switch imported.Kind {
-		case ExternFunction:
-			v.functions = append(v.functions, &imported.Function)
 		case ExternTable:
 			v.tables = append(v.tables, imported.Table)
 		case ExternMemory:
@@ -106,9 +104,6 @@ func newValidation(source []byte, m *Module, bounds Bounds, features Features) *
 		}
 	}
 	v.importedGlobals = len(v.globals)
-	for _, function := range m.Functions {
-		v.functions = append(v.functions, &m.Types[function.Type])
-	}
 	v.tables = append(v.tables, m.Tables...)
 	v.globals = append(v.globals, m.Globals...)
 	v.mutableGlobals = 2 // the counter and the depth
@@ -134,7 +129,8 @@ func newValidation(source []byte, m *Module, bounds Bounds, features Features) *
 // section validates one section. It does not repeat the checks of Inspect: types, imports, limits,
 // and the existence of functions, exports and the start function.
 func (v *validation) section(s Section, ended func() error) error {
-	d := &decoder{reader: reader{source: v.source[:s.End], at: s.Content, section: s.ID.String()}, features: v.features}
+	of := decoderOf(v.source, s.ID, s.Content, s.End, v.features)
+	d := &of
 	switch s.ID {
 	case SectionGlobal:
 		v.globalSection(d)
@@ -176,19 +172,15 @@ func (v *validation) startSection(d *decoder) {
 func (v *validation) dataSection(d *decoder) {
 	for range d.u32("the number of data segments") {
 		at := d.at
-		mode := d.u32("the mode of a data segment")
-		if mode == 2 {
-			if memory := d.u32("the memory of a data segment"); d.err == nil && memory != 0 {
+		d.dataSegment(func(memory uint32) {
+			switch {
+			case memory != 0:
 				d.fail(ErrInvalid, at, "a data segment is for memory %d", memory)
-			}
-		}
-		if mode != 1 {
-			if !v.hasMemory {
+			case !v.hasMemory:
 				d.fail(ErrInvalid, at, "an active data segment needs a memory, there is none")
 			}
 			v.constant(d, I32)
-		}
-		d.skip(d.size("a data segment"), "a data segment")
+		})
 		if d.err != nil {
 			return
 		}
@@ -265,9 +257,8 @@ type FunctionAnalysis struct {
 	Globals       uint32 // instructions that use a global, or refer to a function, which becomes one
 	Loops         bool   // has a loop
 	// Calls: it calls a function, directly or indirectly, grows a memory or table, or copies, fills or initializes one.
-	Calls         bool
-	CallsIndirect bool // calls a function through a table
-	Vectors       bool // has a value of type v128
+	Calls   bool
+	Vectors bool // has a value of type v128
 }
 
 // bitSet is a set of small numbers.

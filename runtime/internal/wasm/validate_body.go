@@ -38,7 +38,10 @@ type frame struct {
 
 // label returns the types that a branch to the block takes.
 func (f *frame) label() []ValueType {
-	if f.opcode == opLoop {
+	switch {
+	case f == nil: // the label does not exist
+		return nil
+	case f.opcode == opLoop:
 		return f.start
 	}
 	return f.end
@@ -54,10 +57,7 @@ func newBodyValidation(v *validation) *bodyValidation {
 
 // function validates one function (§3.4.1).
 func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
-	b.decoder = decoder{
-		reader:   reader{source: b.v.source[:f.Offset+f.Size], at: f.Offset, section: SectionCode.String()},
-		features: b.v.features,
-	}
+	b.decoder = decoderOf(b.v.source, SectionCode, f.Offset, f.Offset+f.Size, b.v.features)
 	b.moved = b.v.stackMoves
 	b.found, b.carried, b.calls, b.shifts, b.amount = FunctionAnalysis{}, 0, 0, 0, -1
 	b.loops, b.weight = 0, 0
@@ -150,7 +150,6 @@ func (b *bodyValidation) declareLocals(want int) {
 	}
 }
 
-// step validates one instruction.
 func (b *bodyValidation) step() {
 	b.found.Instructions++
 	if b.found.Instructions%instructionsPerTest == 0 {
@@ -176,20 +175,19 @@ func (b *bodyValidation) step() {
 	}
 	b.shift(in)
 	b.weight += weightOf(in.opcode)
-	switch {
-	case in.operator.special:
+	if in.operator.special {
 		b.special(in)
-	default:
-		first, second := b.origin(2), b.origin(1)
-		b.compared(in, first, second)
-		if kind := in.miscompiledKind(); kind != sound {
-			b.miscompiles(in.at, kind)
-		}
-		b.apply(in.operator)
-		b.produced(in, first)
-		if in.operator.lanes > 0 || in.operator.immediates == immediateShuffle {
-			b.lanes(in)
-		}
+		return
+	}
+	first, second := b.origin(2), b.origin(1)
+	b.compared(in, first, second)
+	if kind := in.miscompiledKind(); kind != sound {
+		b.miscompiles(in.at, kind)
+	}
+	b.apply(in.operator)
+	b.produced(in, first)
+	if in.operator.lanes > 0 || in.operator.immediates == immediateShuffle {
+		b.lanes(in)
 	}
 }
 
@@ -268,14 +266,24 @@ func (b *bodyValidation) lanes(in *instruction) {
 // special validates an instruction whose types depend on its context.
 func (b *bodyValidation) special(in *instruction) {
 	switch in.opcode {
-	case opUnreachable, opBlock, opLoop, opIf, opElse, opEnd, opBr, opBrIf, opBrTable, opReturn:
-		b.control(in)
+	case opUnreachable:
+		b.abandon()
+	case opBlock, opLoop, opIf:
+		b.block(in)
+	case opElse:
+		b.otherwise()
+	case opEnd:
+		b.finish()
+	case opBr, opBrIf, opBrTable, opReturn:
+		b.branch(in)
 	case opCall, opCallIndirect, opReturnCall, opReturnCallIndirect:
 		b.call(in)
 	case opDrop, opSelect, opSelectTyped:
 		b.parametric(in)
-	case opLocalGet, opLocalSet, opLocalTee, opGlobalGet, opGlobalSet:
-		b.variable(in)
+	case opLocalGet, opLocalSet, opLocalTee:
+		b.localVariable(in)
+	case opGlobalGet, opGlobalSet:
+		b.globalVariable(in)
 	case opRefNull, opRefIsNull, opRefFunc:
 		b.reference(in)
 	case opMemoryInit, opDataDrop:
@@ -285,25 +293,7 @@ func (b *bodyValidation) special(in *instruction) {
 	}
 }
 
-// control validates blocks and branches (§3.3.8).
-func (b *bodyValidation) control(in *instruction) {
-	switch in.opcode {
-	case opUnreachable:
-		b.abandon()
-	case opBlock, opLoop, opIf:
-		b.block(in)
-	case opElse:
-		b.otherwise()
-	case opEnd:
-		b.moves.end(len(b.top().start) + len(b.top().end))
-		b.joins.end(int32(len(b.top().end)), !b.top().unreachable)
-		b.finish()
-	case opBr, opBrIf, opBrTable, opReturn:
-		b.branch(in)
-	}
-}
-
-// block begins a block, a loop or an if.
+// block begins a block, a loop or an if (§3.3.8).
 func (b *bodyValidation) block(in *instruction) {
 	if in.opcode == opIf {
 		b.expect(I32)
@@ -354,8 +344,9 @@ func (b *bodyValidation) otherwise() {
 	b.open(opElse, top.start, top.end)
 }
 
-// finish ends a block, or the body.
 func (b *bodyValidation) finish() {
+	b.moves.end(len(b.top().start) + len(b.top().end))
+	b.joins.end(int32(len(b.top().end)), !b.top().unreachable)
 	top := b.close()
 	if top.opcode == opIf && !slices.Equal(top.start, top.end) {
 		b.invalid("an if without else has the type %s; want as many results as parameters, of the same types",
@@ -372,14 +363,14 @@ func (b *bodyValidation) branch(in *instruction) {
 	switch in.opcode {
 	case opBr:
 		b.joins.branch(in.index)
-		b.expectAll(b.target(in.index))
+		b.expectAll(b.labelled(in.index).label())
 		b.abandon()
 	case opBrIf:
 		b.carried += int64(len(b.operands))
 		b.joins.branch(in.index)
 		b.joins.next(0, 0, 0)
 		b.expect(I32)
-		types := b.target(in.index)
+		types := b.labelled(in.index).label()
 		b.expectAll(types)
 		b.pushAll(types)
 	case opBrTable:
@@ -389,14 +380,6 @@ func (b *bodyValidation) branch(in *instruction) {
 		b.expectAll(b.frames[0].end)
 		b.abandon()
 	}
-}
-
-// target returns the types that a branch to a label takes.
-func (b *bodyValidation) target(label uint32) []ValueType {
-	if frame := b.labelled(label); frame != nil {
-		return frame.label()
-	}
-	return nil
 }
 
 // labelled returns the block of a label. Labels count from the innermost block.
@@ -467,7 +450,6 @@ func (b *bodyValidation) call(in *instruction) {
 
 // indirect returns the type of an indirect call, and removes the table index from the stack.
 func (b *bodyValidation) indirect(in *instruction) *FuncType {
-	b.found.CallsIndirect = true
 	if b.tableType(in.second) != FuncRef {
 		b.invalid("%s needs a table of funcref", in.operator.name)
 		return nil

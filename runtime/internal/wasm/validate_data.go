@@ -33,13 +33,8 @@ func (b *bodyValidation) parametric(in *instruction) {
 	}
 }
 
-// variable validates locals and globals (§3.3.5).
-func (b *bodyValidation) variable(in *instruction) {
-	switch in.opcode {
-	case opGlobalGet, opGlobalSet:
-		b.globalVariable(in)
-		return
-	}
+// localVariable validates locals (§3.3.5).
+func (b *bodyValidation) localVariable(in *instruction) {
 	if uint64(in.index) >= uint64(len(b.locals)) {
 		b.invalid("%s refers to local %d, there are %d", in.operator.name, in.index, len(b.locals))
 		return
@@ -60,6 +55,7 @@ func (b *bodyValidation) variable(in *instruction) {
 	}
 }
 
+// globalVariable validates globals (§3.3.5).
 func (b *bodyValidation) globalVariable(in *instruction) {
 	if uint64(in.index) >= uint64(len(b.v.globals)) {
 		b.invalid("%s refers to global %d, there are %d", in.operator.name, in.index, len(b.v.globals))
@@ -131,35 +127,30 @@ func (b *bodyValidation) table(in *instruction) {
 		if b.tableType(in.index) != b.tableType(in.second) {
 			b.invalid("table.copy copies between tables %d and %d, which hold different types", in.second, in.index)
 		}
-	default:
-		b.tableValue(in, b.tableType(in.index))
+	default: // a part of the signature depends on the table
+		element := b.tableType(in.index)
+		switch in.opcode {
+		case opTableGet:
+			b.expect(I32)
+			b.push(element)
+		case opTableSet:
+			b.expect(element)
+			b.expect(I32)
+		case opTableGrow:
+			b.expect(I32)
+			b.expect(element)
+			b.push(I32)
+		case opTableFill:
+			b.expect(I32)
+			b.expect(element)
+			b.expect(I32)
+		}
 	}
 	switch in.opcode {
 	case opTableSet, opTableInit, opTableCopy, opTableGrow, opTableFill:
 		b.v.analysis.ChangesTables = true
 	}
 	b.apply(in.operator)
-}
-
-// tableValue applies the part of a table instruction's signature that depends on the table. For
-// other instructions it does nothing.
-func (b *bodyValidation) tableValue(in *instruction, element ValueType) {
-	switch in.opcode {
-	case opTableGet:
-		b.expect(I32)
-		b.push(element)
-	case opTableSet:
-		b.expect(element)
-		b.expect(I32)
-	case opTableGrow:
-		b.expect(I32)
-		b.expect(element)
-		b.push(I32)
-	case opTableFill:
-		b.expect(I32)
-		b.expect(element)
-		b.expect(I32)
-	}
 }
 
 // tableType returns the element type of a table.
@@ -171,7 +162,6 @@ func (b *bodyValidation) tableType(index uint32) ValueType {
 	return b.v.tables[index].Element
 }
 
-// segmentType returns the type of an element segment.
 func (b *bodyValidation) segmentType(index uint32) ValueType {
 	b.v.analysis.UsesSegments = true
 	if uint64(index) >= uint64(len(b.v.elements)) {
@@ -246,53 +236,28 @@ func (v *validation) constantGlobal(d *decoder, in *instruction) ValueType {
 func (v *validation) elementSection(d *decoder) {
 	v.elements = make([]ValueType, 0, v.module.ElementSegments)
 	for range d.u32("the number of element segments") {
-		v.elementSegment(d)
+		at := d.at
+		d.elementSegment(elementVisitor{
+			constant: func(want ValueType) { v.constant(d, want) },
+			function: func() {
+				in := instruction{at: d.at}
+				in.index = d.u32("the index of a function")
+				v.functionReference(d, &in)
+			},
+			elements: func(s elementSegment) {
+				if s.active {
+					v.elementTable(d, at, s)
+				}
+				v.elements = append(v.elements, s.kind)
+				v.addReferences(d, at, s.count)
+				if s.active && d.err == nil {
+					v.elementsFit(d, at, s)
+				}
+			},
+		})
 		if d.err != nil {
 			return
 		}
-	}
-}
-
-func (v *validation) elementSegment(d *decoder) {
-	at := d.at
-	flags := d.u32("the flags of an element segment")
-	active, expressions := flags&elementNotActive == 0, flags&elementExpressions != 0
-	table, offset := uint32(0), -1
-	if active {
-		if flags&elementIndex != 0 {
-			table = d.u32("the table of an element segment")
-		}
-		offset = d.at
-		v.constant(d, I32)
-	}
-	kind := FuncRef
-	switch {
-	case flags&(elementNotActive|elementIndex) == 0:
-	case expressions:
-		kind = d.referenceType("the type of an element segment")
-	default:
-		d.byte("the kind of an element segment")
-	}
-	if active {
-		v.elementTable(d, at, table, kind)
-	}
-	v.elements = append(v.elements, kind)
-	count := d.count("elements", 1, d.left())
-	v.addReferences(d, at, count)
-	if active && d.err == nil {
-		v.elementsFit(d, at, table, offset, count)
-	}
-	for range count {
-		if d.err != nil {
-			return
-		}
-		if expressions {
-			v.constant(d, kind)
-			continue
-		}
-		in := instruction{at: d.at}
-		in.index = d.u32("the index of a function")
-		v.functionReference(d, &in)
 	}
 }
 
@@ -304,30 +269,29 @@ func (v *validation) addReferences(d *decoder, at, count int) {
 	}
 }
 
-// elementsFit records an active segment that does not fit its table. offset is where the expression
-// of the segment's offset begins.
-func (v *validation) elementsFit(d *decoder, at int, table uint32, offset, count int) {
-	own := int(table) - (len(v.tables) - len(v.module.Tables))
-	if v.analysis.Overrun != nil || own < 0 || opcode(d.source[offset]) != opI32Const {
+// elementsFit records an active segment that does not fit its table.
+func (v *validation) elementsFit(d *decoder, at int, s elementSegment) {
+	own := int(s.table) - (len(v.tables) - len(v.module.Tables))
+	if v.analysis.Overrun != nil || own < 0 || opcode(d.source[s.offset]) != opI32Const {
 		return
 	}
-	constant := reader{source: d.source, at: offset + 1}
+	constant := reader{source: d.source, at: s.offset + 1}
 	first := uint32(constant.leb(32, true, "an offset"))
-	if end, size := uint64(first)+uint64(count), uint64(v.tables[table].Limits.Min); end > size {
+	if end, size := uint64(first)+uint64(s.count), uint64(v.tables[s.table].Limits.Min); end > size {
 		v.analysis.Overrun = &Error{Kind: ErrUninstantiable, Section: SectionElement.String(), Offset: at,
 			Message: fmt.Sprintf("an active element segment ends at %d and table %d at %d, so instantiating the module traps",
-				end, table, size)}
+				end, s.table, size)}
 	}
 }
 
 // elementTable checks the table of an active segment.
-func (v *validation) elementTable(d *decoder, at int, table uint32, kind ValueType) {
+func (v *validation) elementTable(d *decoder, at int, s elementSegment) {
 	switch {
 	case d.err != nil:
-	case uint64(table) >= uint64(len(v.tables)):
-		d.fail(ErrInvalid, at, "an element segment is for table %d, there are %d", table, len(v.tables))
-	case v.tables[table].Element != kind:
-		d.fail(ErrInvalid, at, "an element segment of %s is for table %d, which holds %s", kind, table,
-			v.tables[table].Element)
+	case uint64(s.table) >= uint64(len(v.tables)):
+		d.fail(ErrInvalid, at, "an element segment is for table %d, there are %d", s.table, len(v.tables))
+	case v.tables[s.table].Element != s.kind:
+		d.fail(ErrInvalid, at, "an element segment of %s is for table %d, which holds %s", s.kind, s.table,
+			v.tables[s.table].Element)
 	}
 }

@@ -51,7 +51,6 @@ func (b *bodyValidation) origin(position int) origin {
 	return origin{}
 }
 
-// expect removes a value of a given type from the stack.
 func (b *bodyValidation) expect(want ValueType) {
 	if got := b.pop(); got != want && got != unknown && b.err == nil {
 		b.invalid("%s takes %s, %s is on the stack", b.in.operator.name, want, got)
@@ -176,7 +175,6 @@ func (c *spills) reset(locals int) {
 	c.calls, c.counted, c.values = 0, 0, 0
 }
 
-// set records that a local has a new value.
 func (c *spills) set(local uint32) {
 	c.defined[local] = c.calls
 	if len(c.defined) > registers {

@@ -209,7 +209,7 @@ func TestAnalysis(t *testing.T) {
 	), Bounds{}, Features{})
 	require.NoError(t, err)
 	assert.Equal(t, []FunctionAnalysis{
-		{MaxStack: 3, Spilled: 1, MaxDepth: 2, Blocks: 2, Branches: 2, BranchTargets: 2, Instructions: 12, Loops: true, Calls: true, CallsIndirect: true},
+		{MaxStack: 3, Spilled: 1, MaxDepth: 2, Blocks: 2, Branches: 2, BranchTargets: 2, Instructions: 12, Loops: true, Calls: true},
 		{Instructions: 1},
 	}, a.Functions)
 	assert.False(t, a.ChangesTables)
