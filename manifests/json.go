@@ -14,7 +14,6 @@ import (
 // reported with their position.
 const maxJSONDepth = 10_000
 
-// json reads a JSON document into a tree, or returns nil.
 func (r *reader) json(source []byte) *node {
 	limits := jsontext.Limits{Depth: maxJSONDepth, Values: len(source) + 1, Repeated: true}
 	doc, err := jsontext.Parse(string(source), limits)
@@ -62,7 +61,6 @@ func unclosedJSON(source []byte) int {
 	return open[len(open)-1]
 }
 
-// jsonTree builds a tree from JSON values.
 type jsonTree struct {
 	r      *reader
 	source []byte

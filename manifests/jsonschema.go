@@ -53,7 +53,6 @@ func (s *schemaSource) text() []byte {
 	return append(b.Bytes(), '\n')
 }
 
-// maxSchemaLine is the maximum length of a line of a schema.
 const maxSchemaLine = 160
 
 // described returns a schema with the additions for it and for the schemas in it. They override keywords that the

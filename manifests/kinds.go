@@ -88,7 +88,6 @@ type kind struct {
 	takes *taking
 }
 
-// asking is the part of a kind in a manifest's permissions.
 type asking struct {
 	key   string
 	read  func(r *reader, n *node, at string, p *Permissions)
@@ -105,7 +104,6 @@ type giving struct {
 	say  func(g Grants) []Element
 }
 
-// taking is the part of a kind in an element of a policy's deny list.
 type taking struct {
 	key  string
 	read func(r *reader, n *node, at string, d *Deny)

@@ -167,7 +167,6 @@ func (r *reader) document(source []byte) *node {
 	}
 }
 
-// empty reports an empty source.
 func (r *reader) empty() *node {
 	r.add(position{1, 1}, "", mistake.Syntax, "the "+r.subject.name+" is empty", "start with schema: "+r.subject.schema)
 	return nil

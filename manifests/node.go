@@ -56,7 +56,6 @@ type member struct {
 	value *node
 }
 
-// get returns the value of a member, or nil.
 func (n *node) get(key string) *node {
 	if n == nil {
 		return nil
@@ -77,7 +76,6 @@ func (n *node) below(key string) *node {
 	return &node{}
 }
 
-// count returns how many of the keys an object has.
 func (n *node) count(keys ...string) int {
 	count := 0
 	for _, key := range keys {
@@ -117,7 +115,6 @@ func (n *node) without(drop func(key string) bool) *node {
 	return &changed
 }
 
-// json returns the value as compact JSON, with keys in their order and numbers as written.
 func (n *node) json() json.RawMessage {
 	var b bytes.Buffer
 	n.write(&b, ",", ":", writeString)

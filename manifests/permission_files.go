@@ -84,7 +84,6 @@ func files() kind {
 	}
 }
 
-// pathExample says what to add if a guest path is missing.
 const pathExample = "path: and the folder's path for the tool, such as /project"
 
 func (r *reader) access() parser[Access] { return choice(r, AccessRead, AccessReadWrite) }

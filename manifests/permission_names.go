@@ -36,7 +36,6 @@ type EnvGrant struct {
 
 const maxEnvValue = 32 << 10 // bytes
 
-// nameReader reads one name of a kind.
 type nameReader = func(r *reader, n *node, at string) string
 
 // asksNames returns an asking for a kind of which a manifest has a list of names.

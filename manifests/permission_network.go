@@ -90,7 +90,6 @@ func (r *reader) networkPermission(n *node, at string) NetworkPermission {
 	return p.complete()
 }
 
-// hostExample says what to add if the host is missing.
 const hostExample = "host: and a name, such as api.example.com or *.example.com"
 
 // networkFields returns the keys that select requests. The host is required if example is not empty.
@@ -105,7 +104,6 @@ func (r *reader) networkFields(p *NetworkPermission, example string, ports parse
 	}
 }
 
-// complete fills in the defaults.
 func (p NetworkPermission) complete() NetworkPermission {
 	if len(p.Methods) == 0 {
 		p.Methods = []string{"GET"}

@@ -109,7 +109,6 @@ func (r *reader) secret(n *node, at string) string {
 	return r.word(secretName, "use upper-case letters, digits and _, starting with a letter")(n, at)
 }
 
-// placeFields returns the keys for the place of a secret in a request.
 func (r *reader) placeFields(p *SecretPlace) []field {
 	return []field{
 		optional("header", &p.Header, r.header),

@@ -120,7 +120,6 @@ func (r *reader) origin(at position) string {
 	return fmt.Sprintf("%s:%d", filepath.Base(r.file), at.line)
 }
 
-// sources reads the folders and manifests from which tools are loaded.
 func (r *reader) sources(n *node, path string) []string {
 	return distinctOf(r, maxList, func(n *node, path string) (source string) {
 		r.object(n, path, required("path", "path: and a folder with tools, such as ./wasm-tools", &source, r.hostPath))
@@ -128,7 +127,6 @@ func (r *reader) sources(n *node, path string) []string {
 	})(n, path)
 }
 
-// contextSources reads the sources of context values.
 func (r *reader) contextSources(n *node, path string) []ContextSource {
 	var sources []ContextSource
 	var seen []string

@@ -96,7 +96,6 @@ func (r *reader) grant(n *node, path string) Grant {
 	return g
 }
 
-// deny reads one element of a policy's deny list.
 func (r *reader) deny(n *node, path string) PolicyDeny {
 	d := PolicyDeny{Deny: Deny{Origin: r.origin(n.at)}}
 	takes := r.denyFields(&d.Deny)
@@ -158,7 +157,6 @@ func (r *reader) asks(n *node, path string) []PolicyAsk {
 	return asks
 }
 
-// approval reads one element of a policy's approve list.
 func (r *reader) approval(n *node, path string) PolicyApproval {
 	a := PolicyApproval{Binding: Binding{Origin: r.origin(n.at)}}
 	r.object(n, path, r.toolFields(&a.Tools, &a.Source, &a.SHA256)...)

@@ -109,7 +109,6 @@ func (p *possibility) closed(n *node, path string) {
 	}
 }
 
-// undeclaredFix says what to do about a required name that is not among those declared.
 func undeclaredFix(name string, declared map[string]bool) string {
 	if len(declared) <= maxList {
 		if near := spelling.Nearest(name, slices.Sorted(maps.Keys(declared))); near != "" {
@@ -213,7 +212,6 @@ func (n *node) names() (count int) {
 	return count
 }
 
-// bounds reports a lower bound above the upper one.
 func (p *possibility) bounds(n *node, path string) {
 	for _, pair := range [...]struct{ lower, upper, types, what string }{
 		{"minimum", "maximum", "number integer", "number"},

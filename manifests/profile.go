@@ -189,7 +189,6 @@ func (r *reader) addExtends(d profileDraft, kind mistake.Kind, message, fix stri
 	r.add(r.place(path), path, kind, message, fix)
 }
 
-// checkProfile reports a policy whose profile is unknown.
 func (r *reader) checkProfile(root *node, p *Policy) {
 	var own []string
 	for _, m := range root.below("profiles").members {

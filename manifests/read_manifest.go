@@ -231,7 +231,6 @@ func (r *reader) checkBehavior(root *node, m *Manifest) {
 	}
 }
 
-// checkNames reports names of a tool that look alike.
 func (r *reader) checkNames(root *node, m *Manifest) {
 	seen := map[string][]string{} // by key
 	if m.Name != "" {
@@ -325,7 +324,6 @@ func (r *reader) profileParameter(n *node, path string) string {
 	return ""
 }
 
-// cache reads how long answers may be reused, or off.
 func (r *reader) cache(n *node, path string) time.Duration {
 	if n.kind == textNode && n.text == cacheOff {
 		return CacheOff
@@ -348,7 +346,6 @@ const (
 	grammarFormat = "grammar"
 )
 
-// format reads the format of a custom tool's text. It returns it in the form of [tool.Definition], or nil.
 func (r *reader) format(n *node, path string) json.RawMessage {
 	var kind, syntax, definition string
 	read := r.object(n, path,
@@ -449,7 +446,6 @@ func (r *reader) plainObject(schema *node, path, fix string) {
 	}
 }
 
-// hasText reports whether a list contains a text.
 func hasText(list *node, text string) bool {
 	return slices.ContainsFunc(list.elements, func(n *node) bool { return n.kind == textNode && n.text == text })
 }

@@ -129,7 +129,6 @@ func (r *reader) modulePath(n *node, path string) string {
 	return ""
 }
 
-// libraries reads the files of a plug-in's libraries by their names.
 func (r *reader) libraries(n *node, path string) map[string]string {
 	files := map[string]string{}
 	r.mapping(n, path, modules.MaxLibraries, func(m member, path string) {

@@ -36,7 +36,6 @@ func (r *reader) parameterAliases(n *node, path string) (aliases []ParameterAlia
 	return aliases
 }
 
-// aliased reads the name of the parameter that an alias replaces.
 func (r *reader) aliased(n *node, path string) string {
 	if !r.kind(n, path, textNode, aliasFix) {
 		return ""

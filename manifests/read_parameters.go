@@ -16,7 +16,6 @@ import (
 
 const maxContext = 32
 
-// context reads the names of the parameters that the host fills in.
 func (r *reader) context(n *node, path string) []string {
 	var names []string
 	n.note("uniqueItems", boolOf(true))

@@ -64,7 +64,6 @@ func (r *reader) expect(n *node, path string) (e Expect) {
 	return e
 }
 
-// kindWords returns the kinds of failures.
 func kindWords() []string {
 	var words []string
 	for _, kind := range tool.Kinds() {

@@ -216,7 +216,6 @@ func (r *reader) unknownKey(m member, path string, keys []string) {
 	r.add(m.at, path, mistake.UnknownKey, "unknown key "+strconv.Quote(clip(m.key)), fix)
 }
 
-// fixForExtism returns what to do about wasm, which manifests of Extism have.
 func (r *reader) fixForExtism() string {
 	_, isCaissons := r.places["schema"]
 	switch {
@@ -252,7 +251,6 @@ func (r *reader) text(n *node, path string) string {
 	return n.text
 }
 
-// choice reads one of several words.
 func choice[W ~string](r *reader, words ...W) parser[W] {
 	known := make([]string, len(words))
 	for i, word := range words {
@@ -268,7 +266,6 @@ func choice[W ~string](r *reader, words ...W) parser[W] {
 	}
 }
 
-// choiceFix says which words may replace a wrong one.
 func choiceFix(wrong string, words []string) string {
 	all := strings.Join(words, ", ")
 	if len(words) == 1 {
@@ -284,7 +281,6 @@ func (r *reader) boolean(n *node, path string) bool {
 	return r.kind(n, path, boolNode, "write true or false") && n.text == "true"
 }
 
-// integer reads a whole number from minimum to maximum.
 func integer[N int | int64](r *reader, minimum, maximum N) parser[N] {
 	fix := fmt.Sprintf("write a whole number from %d to %d", minimum, maximum)
 	return func(n *node, path string) N {
@@ -305,7 +301,6 @@ func integer[N int | int64](r *reader, minimum, maximum N) parser[N] {
 	}
 }
 
-// bytes reads a size from minimum to maximum.
 func (r *reader) bytes(minimum, maximum Bytes) parser[Bytes] {
 	fix := fmt.Sprintf("write a size from %s to %s, such as 16MiB or 256KiB", minimum, maximum)
 	return quantity(r, "bytes", "a size", fix, minimum, maximum, ParseBytes, textNode, numberNode)
@@ -354,7 +349,6 @@ func quantity[Q Bytes | time.Duration](
 	}
 }
 
-// list reads the elements of a list of at most limit elements.
 func (r *reader) list(n *node, path string, limit int, read func(n *node, path string)) {
 	if !r.kind(n, path, listNode, "write a list, such as [a, b]") {
 		n.noteElements(limit, func(n *node) { read(n, path) })
@@ -371,7 +365,6 @@ func (r *reader) list(n *node, path string, limit int, read func(n *node, path s
 	}
 }
 
-// listOf reads a list of at most limit elements.
 func listOf[E any](r *reader, limit int, read parser[E]) parser[[]E] {
 	return func(n *node, path string) []E {
 		var all []E
@@ -380,7 +373,6 @@ func listOf[E any](r *reader, limit int, read parser[E]) parser[[]E] {
 	}
 }
 
-// distinctOf reads a list of distinct elements.
 func distinctOf[E comparable](r *reader, limit int, read parser[E]) parser[[]E] {
 	return func(n *node, path string) []E {
 		var all []E

@@ -16,7 +16,6 @@ import (
 	"github.com/caisson-run/caisson/internal/mistake"
 )
 
-// yaml reads a YAML document into a tree, or returns nil.
 func (r *reader) yaml(source []byte) *node {
 	decoder := yaml.NewDecoder(bytes.NewReader(source))
 	document, err := decodeYAML(decoder)

@@ -50,7 +50,6 @@ func strayAt(lines [][]byte, at position) syntaxMistake {
 	return syntaxMistake{at, "the " + string(bracket) + " closes nothing", "remove it; put it into quotes if it is text"}
 }
 
-// opening is a bracket that has not been closed.
 type opening struct {
 	bracket byte
 	line    int

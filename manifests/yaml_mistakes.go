@@ -9,7 +9,6 @@ import (
 	"github.com/caisson-run/caisson/internal/mistake"
 )
 
-// syntaxMistake is a syntax error of a YAML document.
 type syntaxMistake struct {
 	at      position
 	message string

@@ -117,7 +117,6 @@ func (n namespace) add(e *entry) *DuplicateError {
 	return nil
 }
 
-// otherNames returns the entry's aliases and retired names.
 func (e *entry) otherNames() []Origin {
 	var origins []Origin
 	origin := e.origin
@@ -181,7 +180,6 @@ func (n namespace) heldNames(e *entry) (aliases, retired []string) {
 	return aliases, retired
 }
 
-// entries returns the tools, sorted by name.
 func (n namespace) entries() []*entry {
 	var entries []*entry
 	for _, held := range n.claims {

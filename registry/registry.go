@@ -83,7 +83,6 @@ func (r *Registry) noteChange() {
 	}
 }
 
-// newEntry checks a tool and returns an entry for it.
 func newEntry(source string, t Tool) (*entry, error) {
 	if t == nil {
 		return nil, invalid("", "it is nil")
@@ -180,7 +179,6 @@ type gate struct {
 
 func newGate() *gate { return &gate{idle: make(chan struct{})} }
 
-// enter admits one call, or returns false if the gate is closed.
 func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -191,7 +189,6 @@ func (g *gate) enter() bool {
 	return true
 }
 
-// leave ends an admitted call.
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -59,7 +59,6 @@ func refusal(text string, unread *jsontext.Error) error {
 	return fmt.Errorf("not JSON: %w", jsontext.FaultIn(text))
 }
 
-// describe names a JSON value that is not an object.
 func describe(v jsontext.Value) string {
 	switch v.Kind() {
 	case jsontext.Array:

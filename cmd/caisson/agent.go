@@ -181,7 +181,6 @@ func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) 
 	return o.show(saved, agentText(saved))
 }
 
-// agentText describes an agent for people.
 func agentText(a agents.Agent) string {
 	var b strings.Builder
 	b.WriteString(a.Name + "\n")

@@ -12,13 +12,11 @@ import (
 	"github.com/caisson-run/caisson/internal/view"
 )
 
-// agentFolderFlag adds the flags that say where an agent is stored.
 func (o *options) agentFolderFlag(command *cobra.Command) {
 	o.stateFlag(command, "agents are stored in `DIR`")
 	o.tenantFlag(command, "the agents of the tenant `NAME`")
 }
 
-// agentFlag adds the flags that choose an agent.
 func (o *options) agentFlag(command *cobra.Command) {
 	command.Flags().Func("agent", "limit the tools to those of the agent `NAME`; see \"caisson agent --help\"",
 		parsedInto(&o.agent, parseAgent))
@@ -37,7 +35,6 @@ func parseAgent(text string) (string, error) {
 	return text, nil
 }
 
-// maxTenant is the maximum length of a tenant's name on the command line, in bytes.
 const maxTenant = 256
 
 // parseTenant checks a tenant's name. An empty one is more likely an empty variable of a script than the tenant without
@@ -57,7 +54,6 @@ func (o *options) agents() (agents.Store, error) {
 	return agents.In(dir), err
 }
 
-// agentProblem explains an error of the store.
 func (o *options) agentProblem(err error) error {
 	invalid, isInvalid := errors.AsType[*agents.Error](err)
 	switch {
@@ -83,7 +79,6 @@ func (h *host) agents() (agents.Store, error) {
 	return agents.In(dir), h.keepsFromTools(dir, "agents are", "it could give its agent more tools")
 }
 
-// agentNamed loads an agent, and says which of its tools are not loaded.
 func (h *host) agentNamed(name string) (agents.Agent, error) {
 	store, err := h.agents()
 	if err != nil {

@@ -88,7 +88,6 @@ func (o *batchOptions) checkForm(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// check rejects flags that cannot be combined.
 func (o *batchOptions) check(command *cobra.Command) error {
 	var wrong string
 	switch {
@@ -110,7 +109,6 @@ func (o *batchOptions) check(command *cobra.Command) error {
 	return usageError(command, wrong)
 }
 
-// batch runs new calls.
 func (o *batchOptions) batch(ctx context.Context, file string) (err error) {
 	document, err := o.readInput(ctx, file)
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// resume resumes a paused batch.
 func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error) {
 	place, batch, err := o.waitingBatch()
 	if err != nil {
@@ -116,7 +115,6 @@ func changedHints(before, after []tool.Action) []string {
 	return hints[:min(len(hints), shownPending)]
 }
 
-// waitingBatch returns the batch that --resume names.
 func (o *batchOptions) waitingBatch() (place *batches.Place, batch batches.Batch, err error) {
 	if place, err = o.kept(); err == nil {
 		batch, err = place.Read()
@@ -127,7 +125,6 @@ func (o *batchOptions) waitingBatch() (place *batches.Place, batch batches.Batch
 	return place, batch, nil
 }
 
-// unknownBatch returns the failure for a batch that cannot be resumed.
 func (o *options) unknownBatch(err error) *failure {
 	hint := fmt.Sprintf("name a paused batch by its id (the first %d characters are enough) or its file; "+
 		"the command that ran it printed both", folder.MinPrefix)
@@ -169,7 +166,6 @@ func (o *batchOptions) answers(
 	return answers, err
 }
 
-// notResumed returns the failure for a batch that could not be resumed, with hints.
 func (o *options) notResumed(state executor.State, err error) *failure {
 	if known, ok := errors.AsType[*executor.Error](err); ok {
 		err = known.Err // the executor's operation adds nothing here
@@ -206,7 +202,6 @@ func (o *options) lateHints(pending []tool.Action) []string {
 	return hints
 }
 
-// shownPending is the maximum number of paused calls to name.
 const shownPending = 5
 
 const maxShownID = 64 // bytes of an id chosen by a provider

@@ -22,7 +22,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// batchOptions are the flags of the command.
 type batchOptions struct {
 	options
 	dialect         string // as in the flag; empty to detect it
@@ -33,7 +32,6 @@ type batchOptions struct {
 	flags           []string // those with which to resume a paused batch
 }
 
-// dialectNamed returns the dialect with that name, or nil for none.
 func dialectNamed(name string) (dialects.Dialect, error) {
 	if name == "" || name == noDialect {
 		return nil, nil
@@ -94,7 +92,6 @@ func (h *host) keepsBatchFromTools(paths []string) error {
 	return nil
 }
 
-// place returns where a paused batch is stored.
 func (o *batchOptions) place(id string) (*batches.Place, error) {
 	store, err := o.batches()
 	switch {
@@ -106,7 +103,6 @@ func (o *batchOptions) place(id string) (*batches.Place, error) {
 	return store.New(id)
 }
 
-// kept returns the place of the batch that --resume names.
 func (o *batchOptions) kept() (*batches.Place, error) {
 	store, err := o.batches()
 	switch {
@@ -120,7 +116,6 @@ func (o *batchOptions) kept() (*batches.Place, error) {
 	return store.Find(o.resumed)
 }
 
-// resumeCommand returns the command that resumes a batch.
 func (o *batchOptions) resumeCommand(waiting executor.Report) string {
 	words := []string{"caisson", "batch", "--resume", waiting.ID}
 	switch {
@@ -307,7 +302,6 @@ func strictly(v jsontext.Value, to any) error {
 	return decoder.Decode(to)
 }
 
-// placed returns an error about a value.
 func placed(v jsontext.Value, wants string) error {
 	return fmt.Errorf("%s: %s", jsontext.Key(v.Path(), nil), wants)
 }

@@ -51,7 +51,6 @@ func (o *batchOptions) view(dialect dialects.Dialect) *batchView {
 	return v
 }
 
-// show prints one event.
 func (v *batchView) show(event tool.Event) error {
 	if v.mapper == nil {
 		return v.o.printJSON(event)
@@ -68,7 +67,6 @@ func (v *batchView) show(event tool.Event) error {
 	return nil
 }
 
-// write writes one server-sent event.
 func (v *batchView) write(event dialects.Event) error {
 	event.Data = terminal.EscapeJSON(event.Data)
 	if err := dialects.WriteEvent(v.o.stdout, event); err != nil {
@@ -203,7 +201,6 @@ func (o *batchOptions) tellWaiting(v *batchView, ended executor.Report, place *b
 	return failures
 }
 
-// results returns the results of the calls in the output format.
 func (v *batchView) results(records []tool.Record) (json.RawMessage, error) {
 	if v.dialect != nil && !v.o.json {
 		return v.dialect.Results(records)
@@ -233,7 +230,6 @@ func (v *batchView) waiting(pending []tool.Action) (*waiting, error) {
 	return w, err
 }
 
-// nameOf returns the name of a dialect, or "" for none.
 func nameOf(dialect dialects.Dialect) string {
 	if dialect == nil {
 		return ""
@@ -262,7 +258,6 @@ func (v *batchView) salvage(ended executor.Report, failures *failure, err error)
 	return known
 }
 
-// showRecords prints records instead of the batch's outcome.
 func (v *batchView) showRecords(ended executor.Report) error {
 	results, err := encoded(view.List(ended.Records))
 	if err != nil {

@@ -81,7 +81,6 @@ func (o *options) sameFlags(command *cobra.Command, but ...string) {
 	})
 }
 
-// callOptions are the flags of the command.
 type callOptions struct {
 	options
 	approve bool
@@ -140,7 +139,6 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// readArguments returns the arguments given on the command line.
 func (e environment) readArguments(ctx context.Context, args []string) (string, error) {
 	if len(args) == 0 {
 		return "{}", nil
@@ -171,7 +169,6 @@ func (o *options) printRecord(record tool.Record) error {
 	return nil
 }
 
-// noteDeprecated prints a hint if the called tool is deprecated.
 func (h *host) noteDeprecated(name string) {
 	entry, ok := h.registry.Get(name)
 	if !ok {

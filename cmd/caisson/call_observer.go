@@ -32,7 +32,6 @@ type callObserver struct {
 	causes map[string]error
 }
 
-// wrap makes the observer wrap a registry.
 func (w *callObserver) wrap(tools *registry.Registry) executor.Resolver {
 	w.Registry = tools
 	return w

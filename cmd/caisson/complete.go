@@ -180,7 +180,6 @@ func listedBy(n *schema.Node, seen map[*schema.Node]bool) []json.RawMessage {
 	return values
 }
 
-// completeAgents completes the name of an agent.
 func (o *options) completeAgents(
 	_ *cobra.Command, args []string, _ string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {

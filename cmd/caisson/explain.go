@@ -148,7 +148,6 @@ func newestOf(store records.Folder, id string) string {
 	}
 }
 
-// newestHints lists calls, one per line.
 func newestHints(store records.Folder, ids []string) []string {
 	hints := make([]string, len(ids))
 	for i, id := range ids {
@@ -178,7 +177,6 @@ const (
 	partData   = "data"
 )
 
-// pageOptions select the range of a result to print.
 type pageOptions struct {
 	output bool
 	part   string          // empty means the output, or the data if there is no output
@@ -196,7 +194,6 @@ func (p *pageOptions) flags(command *cobra.Command) {
 		parsedInto(&p.bytes, parseSize))
 }
 
-// check rejects flags that need --output.
 func (p *pageOptions) check(command *cobra.Command) error {
 	for _, name := range []string{"part", "from", "bytes"} {
 		if command.Flags().Changed(name) && !p.output {

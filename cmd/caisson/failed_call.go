@@ -18,7 +18,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// failureOf returns the failure for a failed call, with hints.
 func (h *host) failureOf(record tool.Record) *failure {
 	kind := record.Result.Kind
 	code, _ := exitCode(kind)
@@ -117,7 +116,6 @@ func (h *host) internalFailure(record tool.Record) *failure {
 	return failed(exitFailed, text)
 }
 
-// parametersHint says how to see the parameters of a tool.
 func (h *host) parametersHint(name string) string {
 	return terminal.ToRun(h.inspectCommand(name, sourceFlagNames)) + " to see its parameters"
 }
@@ -129,7 +127,6 @@ func (h *host) fileOf(name string) string {
 	return ""
 }
 
-// limitValues have the limits that flags set.
 var limitValues = map[tool.Kind]func(runtime.Limits) int64{
 	tool.Deadline: func(l runtime.Limits) int64 { return int64(l.Timeout) },
 	tool.Memory:   func(l runtime.Limits) int64 { return int64(l.Memory) },
@@ -196,10 +193,8 @@ func placeIn(m *manifests.Manifest, key string) string {
 // availability is the permission in the receipt of a tool that lacks a required setting.
 const availability = "availability"
 
-// callPermission is the permission to call another tool.
 const callPermission = "tools"
 
-// secretPermission is the permission to have a secret sent.
 const secretPermission = "secrets"
 
 // withheld returns the grants of a tool that have no effect, such as a secret whose variable is not set, and how to see

@@ -117,7 +117,6 @@ func (o *options) stateFolder() (string, error) {
 	return records.StateDir(goruntime.GOOS, os.Getenv)
 }
 
-// stateFolderOf returns a named folder inside the state folder.
 func (o *options) stateFolderOf(name string) (string, error) {
 	dir, err := o.stateFolder()
 	if err == nil && dir == "" {
@@ -138,7 +137,6 @@ func (o *options) records() (records.Folder, error) {
 	return records.In(dir), nil
 }
 
-// batches returns the folder of paused batches, or "" for none.
 func (o *options) batches() (batches.Folder, error) {
 	dir, err := o.stateFolder()
 	if dir == "" || err != nil {

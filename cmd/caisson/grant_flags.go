@@ -21,7 +21,6 @@ type secretError string
 
 func (e secretError) Error() string { return string(e) }
 
-// object is a JSON object to be encoded.
 type object map[string]any
 
 // asPolicy parses a policy made from flags, so that flags cannot grant anything that a file could
@@ -35,7 +34,6 @@ func asPolicy(policy object) (*manifests.Policy, error) {
 	return manifests.ParsePolicy("flags.json", source)
 }
 
-// asGrant is like asPolicy for one grant.
 func asGrant(key string, element any) (manifests.Grant, error) {
 	policy, err := asPolicy(object{"grants": []object{{"tools": []string{"*"}, key: []any{element}}}})
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// environment is the command's input and output.
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -87,7 +86,6 @@ func (e environment) print(text string) error {
 	return nil
 }
 
-// show prints a value with --json, and otherwise its text for people.
 func (o *options) show(value any, text string) error {
 	if o.json {
 		return o.printJSON(value)

@@ -180,7 +180,6 @@ func (h *host) noSuchTool(name string) error {
 	return failed(exitUsage, text, h.whereTools())
 }
 
-// inspectModule shows the kind of a module without a manifest, and a manifest to start from.
 func (o *options) inspectModule(path string, onlyManifest bool) error {
 	found, err := runtime.RecogniseFile(path)
 	if err != nil {

@@ -98,7 +98,6 @@ func completeLanguages(
 	return languages, cobra.ShellCompDirectiveNoFileComp
 }
 
-// interpreterState is the JSON that the commands print for an interpreter.
 type interpreterState struct {
 	Language  string `json:"language"`
 	Name      string `json:"name"`
@@ -235,7 +234,6 @@ func (o *options) compileInterpreter(ctx context.Context, i interpreter.Interpre
 	return nil
 }
 
-// notInstalled explains why an interpreter was not installed.
 func notInstalled(i interpreter.Interpreter, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -142,7 +142,6 @@ func refusal(dialect string, findings []dialects.Finding) error {
 		hints...)
 }
 
-// placeOfFinding names the tool and the place in its schema.
 func placeOfFinding(f dialects.Finding) string {
 	if f.Path == "" {
 		return f.Tool

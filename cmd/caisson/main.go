@@ -38,7 +38,6 @@ func stopSignals() []os.Signal {
 	return signals
 }
 
-// run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, env environment) int {
 	env.args = args
 	root := newRoot(env)
@@ -121,7 +120,6 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// version describes the build.
 type version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"` // in version control; empty if unknown

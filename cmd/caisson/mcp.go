@@ -86,7 +86,6 @@ func (o *options) mcp(ctx context.Context) (err error) {
 // toClose is the maximum time by which a client that does not read its answers may delay the end of the command.
 const toClose = time.Second
 
-// closeLines closes the server of a client over lines.
 func closeLines(ctx context.Context, server *mcp.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, toClose)
 	defer cancel()

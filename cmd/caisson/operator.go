@@ -79,7 +79,6 @@ func exampleOf(folder string) string {
 	return ", such as --tools " + terminal.Quote(folder)
 }
 
-// configFlags adds the flags that name a policy and a profile.
 func (o *options) configFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&o.config, "config", "",
@@ -137,7 +136,6 @@ func (o *options) operator() (*operator, error) {
 	return op, err
 }
 
-// configFailure returns the failure for a policy that cannot be read.
 func configFailure(file string, err error) *failure {
 	if errors.Is(err, manifests.ErrInvalid) {
 		return &failure{exitUsage, messagesOf(err)}

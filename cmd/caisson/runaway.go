@@ -48,7 +48,6 @@ func (r *runaways) lastResort() runtime.LastResort {
 // would block it forever.
 const toEnd = 400 * time.Millisecond
 
-// add records a runaway and ends the command.
 func (r *runaways) add(found runtime.Runaway) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +86,6 @@ func (r *runaways) any() bool {
 	return len(r.found) > 0
 }
 
-// of returns the runaway of a call, if any.
 func (r *runaways) of(callID string) (runtime.Runaway, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -105,7 +105,6 @@ func newServe(given options) *cobra.Command {
 	return command
 }
 
-// serve serves until ctx is done.
 func (o *serveOptions) serve(ctx context.Context) (err error) {
 	if err := o.check(); err != nil {
 		return err
@@ -154,7 +153,6 @@ func parseCount(text string) (int, error) {
 	return most, nil
 }
 
-// parseRate parses a number of requests a second.
 func parseRate(text string) (float64, error) {
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(rate > 0) || rate > maxRate {
@@ -166,7 +164,6 @@ func parseRate(text string) (float64, error) {
 // maxRate is more requests a second than any machine answers.
 const maxRate = 1_000_000
 
-// pemHint says which files TLS needs.
 const pemHint = "name a PEM file with the certificate and its chain, and one with the private key"
 
 // check completes the options that depend on several flags.
@@ -241,7 +238,6 @@ func (h *host) callerOf(token auth.Token) (auth.Caller, error) {
 	return caller, nil
 }
 
-// serveHost runs the server of the host until ctx is done.
 func (o *serveOptions) serveHost(ctx context.Context, h *host, metrics http.Handler, log *slog.Logger) (err error) {
 	kept, agents, err := o.kept(h, log)
 	if err != nil {
@@ -285,7 +281,6 @@ func (o *serveOptions) kept(h *host, log *slog.Logger) (*sessions.Sessions, *age
 	return kept, stored, err
 }
 
-// server returns the server with its endpoints.
 func (o *serveOptions) server(
 	h *host, kept *sessions.Sessions, agents *agents.Store, protocol *mcp.Server,
 ) (*server.Server, error) {
@@ -317,7 +312,6 @@ func (o *serveOptions) announce(address net.Addr) {
 	}
 }
 
-// serverProblem explains an error of the server.
 func (o *serveOptions) serverProblem(err error) error {
 	if err == nil {
 		return nil
@@ -341,7 +335,6 @@ func (o *serveOptions) serverProblem(err error) error {
 	return failed(exitFailed, text)
 }
 
-// reasonToListen returns the reason why the server cannot listen on an address.
 func reasonToListen(err error) string {
 	if call, ok := errors.AsType[*os.SyscallError](err); ok {
 		return call.Err.Error()
@@ -349,7 +342,6 @@ func reasonToListen(err error) string {
 	return err.Error()
 }
 
-// address returns the address to listen on.
 func (o *serveOptions) address() string { return cmp.Or(o.Addr, server.DefaultAddr) }
 
 // onLoopback returns the address to listen on with a host that only this machine can reach.

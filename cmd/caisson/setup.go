@@ -26,7 +26,6 @@ type openMode struct {
 	claims   executor.Claimer  // ensures that a batch is resumed only once; may be nil
 }
 
-// open loads the tools that the flags and the policy name, with their grants.
 func (o *options) open(ctx context.Context, mode openMode) (_ *host, err error) {
 	if o.quiet && o.verbose {
 		return nil, failed(exitUsage, "--quiet and --verbose cannot be used together")
@@ -82,7 +81,6 @@ func (o *options) open(ctx context.Context, mode openMode) (_ *host, err error) 
 	return h, nil
 }
 
-// openOptions returns the options for opening the tools.
 func (h *host) openOptions(cacheDir string) caisson.Options {
 	o, policy := h.options, *h.operator.policy
 	policy.Tools = nil // they are among the sources, unless only one tool is inspected
@@ -140,7 +138,6 @@ func (h *host) hostsOfTools() error {
 	return nil
 }
 
-// notOpened returns the failure for tools that could not be opened.
 func notOpened(ctx context.Context, err error, cacheDir string, mode openMode) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

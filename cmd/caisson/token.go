@@ -139,7 +139,6 @@ func newTokenRevoke(o options) *cobra.Command {
 	return command
 }
 
-// tokens returns the tokens in the state folder.
 func (o *options) tokens() (*auth.Tokens, error) {
 	dir, err := o.stateFolderOf("tokens")
 	if err != nil {
@@ -148,7 +147,6 @@ func (o *options) tokens() (*auth.Tokens, error) {
 	return auth.In(dir), nil
 }
 
-// tokenProblem explains an error of the tokens.
 func tokenProblem(err error) error {
 	invalid, isInvalid := errors.AsType[*auth.Error](err)
 	switch {

@@ -14,7 +14,6 @@ import (
 	"github.com/caisson-run/caisson/internal/terminal"
 )
 
-// callName is the name of the command that runs a tool.
 const callName = "call"
 
 func unknownCommand(parent *cobra.Command, name string) error {
@@ -52,7 +51,6 @@ func newGroup(name, short, long, names string, commands ...*cobra.Command) *cobr
 	return group
 }
 
-// usageError returns a failure for a mistake in the command line.
 func usageError(command *cobra.Command, text string) *failure {
 	return &failure{exitUsage, []message{{text, []string{terminal.ToRun(command.CommandPath() + " --help")}}}}
 }

@@ -53,7 +53,6 @@ type translatedMember struct {
 	Is     string `json:"is"` // such as "limits.timeout: 100ms"
 }
 
-// checker checks with options.
 type checker struct{ Options }
 
 // Run checks the manifests and policies at all paths, which are files and folders. It fails only if ctx is done.

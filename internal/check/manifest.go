@@ -35,7 +35,6 @@ func (c *checker) manifests(ctx context.Context, all []*manifests.Manifest) (pro
 	return problems, warnings
 }
 
-// manifest returns problems and warnings beyond the manifest's own text.
 func (c *checker) manifest(ctx context.Context, m *manifests.Manifest) (problems, warnings []manifests.Problem) {
 	problems, warnings = runtime.Check(m), slices.Concat(unusedDefaults(ctx, m), scripts(m), unusable(m))
 	unsupported := slices.ContainsFunc(problems, func(p manifests.Problem) bool {

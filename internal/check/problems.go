@@ -45,7 +45,6 @@ func problemIn(file string, kind mistake.Kind, message, fix string) manifests.Pr
 	return manifests.Problem{File: file, Line: 1, Column: 1, Kind: kind, Message: message, Fix: fix}
 }
 
-// loadProblems returns the problems of a manifest that cannot be loaded.
 func loadProblems(file string, err error) []manifests.Problem {
 	if problems := problemsOf(err); problems != nil {
 		return problems
@@ -54,7 +53,6 @@ func loadProblems(file string, err error) []manifests.Problem {
 		"make it a regular file of at most 1 MiB that can be read")}
 }
 
-// problemsOf returns the problems that a reader found in a document.
 func problemsOf(err error) []manifests.Problem {
 	if invalid, ok := errors.AsType[*manifests.Error](err); ok {
 		return invalid.Problems

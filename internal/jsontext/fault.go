@@ -61,7 +61,6 @@ func FaultIn(text string) *Fault {
 	return f
 }
 
-// first returns the character with which a text begins.
 func first(text string) string {
 	r, size := utf8.DecodeRuneInString(text)
 	if r == utf8.RuneError && size == 1 {

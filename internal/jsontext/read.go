@@ -150,7 +150,6 @@ func (r *reader) add(depth int) bool {
 	return true
 }
 
-// value parses a value inside depth containers.
 func (r *reader) value(depth int) bool {
 	kind := r.kind()
 	index := len(r.entries)
@@ -245,7 +244,6 @@ func (r *reader) object(depth int) (count int32, ok bool) {
 	return count, r.err == nil
 }
 
-// check rejects a name or remembers it.
 func (r *reader) check(name string, seen *nameSet) error {
 	if r.limits.Name != nil {
 		if err := r.limits.Name(name); err != nil {
@@ -376,7 +374,6 @@ func (r *reader) number() bool {
 	return true
 }
 
-// digits skips digits, and reports whether there was one.
 func (r *reader) digits() bool {
 	rest := r.text[r.at:]
 	n := 0
@@ -389,7 +386,6 @@ func (r *reader) digits() bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// word skips a word if it comes next.
 func (r *reader) word(word string) bool {
 	if !strings.HasPrefix(r.text[r.at:], word) {
 		return false
@@ -398,7 +394,6 @@ func (r *reader) word(word string) bool {
 	return true
 }
 
-// eat skips a byte if it comes next.
 func (r *reader) eat(c byte) bool {
 	if r.at < len(r.text) && r.text[r.at] == c {
 		r.at++
@@ -426,7 +421,6 @@ type nameSet struct {
 	many  map[string]struct{}
 }
 
-// add adds a name and reports whether it is new.
 func (s *nameSet) add(name string) bool {
 	if slices.Contains(s.few[:s.count], name) {
 		return false

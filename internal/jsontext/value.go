@@ -309,7 +309,6 @@ func unescaped(c byte) byte {
 	return c
 }
 
-// hexadecimal parses hexadecimal digits.
 func hexadecimal(digits string) (value rune, valid bool) {
 	for _, c := range []byte(digits) {
 		switch {

@@ -60,7 +60,6 @@ func ParseOneHost(text string) (Host, error) {
 // name (RFC 1034, section 3.1), which does not change the host.
 func ParseURLHost(text string) (Host, error) { return ParseOneHost(strings.TrimSuffix(text, ".")) }
 
-// readHost returns one host, or the mistake in the text.
 func readHost(text string) (h Host, problem string) {
 	name := strings.Map(lowerASCII, text)
 	if address, err := netip.ParseAddr(name); err == nil {
@@ -82,7 +81,6 @@ func lowerASCII(r rune) rune {
 	return r
 }
 
-// nameProblem returns the mistake in a lower-case name, or "".
 func nameProblem(name string) string {
 	switch {
 	case name == "":

@@ -148,7 +148,6 @@ func (e element) String() string {
 	return e.literal
 }
 
-// join returns the base with elements below it.
 func (t HostTemplate) join(below []string) string {
 	rest := strings.Join(below, string(os.PathSeparator))
 	switch {

@@ -82,7 +82,6 @@ func fractionCost(literal string) int {
 	return 8 + size + size*size/256
 }
 
-// sizeCheck checks how many characters, elements or members there are.
 func sizeCheck(keyword string, want jsontext.Value, bound int) check {
 	kinds := map[string]Types{"Length": String, "Items": Array, "Properties": Object}[keyword[3:]]
 	return check{keyword, want, kinds, func(m *meter, v jsontext.Value) bool {
@@ -94,7 +93,6 @@ func sizeCheck(keyword string, want jsontext.Value, bound int) check {
 	}}
 }
 
-// duplicates returns the indexes of two elements that are equal.
 func (m *meter) duplicates(list jsontext.Value) (first, second int, found bool) {
 	seen := make(map[string]int, min(list.Len(), 1<<10))
 	for i, element := range list.Elements() {

@@ -59,7 +59,6 @@ func (p place) index(i int) place {
 	return place{keypath.Index(p.path, i), p.pointer + "/" + strconv.Itoa(i), p.in}
 }
 
-// object is a schema that is an object.
 type object struct {
 	place
 	keywords jsontext.Value
@@ -246,7 +245,6 @@ func (c *compiler) named(n *Node, keyword string, v jsontext.Value, at place) {
 	}
 }
 
-// setSchema sets the schema of a keyword that holds one.
 func (n *Node) setSchema(keyword string, inner *Node) {
 	switch keyword {
 	case "not":
@@ -395,7 +393,6 @@ func (n *Node) number(keyword string, v jsontext.Value) {
 	n.checks = append(n.checks, numberCheck(keyword, v))
 }
 
-// count takes a number of characters, elements or members.
 func (c *compiler) count(n *Node, keyword string, v jsontext.Value, at place) {
 	number, err := json.Number(v.Text()).Float64()
 	if err != nil || number < 0 || number > math.MaxInt32 || number != math.Trunc(number) {
@@ -412,7 +409,6 @@ func (c *compiler) count(n *Node, keyword string, v jsontext.Value, at place) {
 	}
 }
 
-// pattern compiles a regular expression.
 func (c *compiler) pattern(source, path string) pattern {
 	if c.patterns > MaxPatterns { // this was reported
 		return pattern{}
@@ -430,7 +426,6 @@ func (c *compiler) pattern(source, path string) pattern {
 	return compiled
 }
 
-// texts returns the strings of a list.
 func texts(list jsontext.Value) []string {
 	found := make([]string, 0, list.Len())
 	for _, element := range list.Elements() {

@@ -48,7 +48,6 @@ type Violation struct {
 	Message string `json:"message"`
 }
 
-// maxViolations is the maximum number of violations reported.
 const maxViolations = 32
 
 // maxPathRunes and maxMessageRunes are the maximum lengths of the texts of a violation.
@@ -86,7 +85,6 @@ func at(path, message string) string {
 	return path + ": " + message
 }
 
-// schemaError makes an error of problems, sorted and without repetitions.
 func schemaError(problems ...Problem) *Error {
 	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
 	return &Error{slices.Compact(problems)}

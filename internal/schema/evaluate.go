@@ -82,7 +82,6 @@ func (e *evaluation) evaluate(n *Node, v jsontext.Value, r *report, seen *marks)
 	return fits
 }
 
-// check makes the checks that do not look inside the value.
 func (e *evaluation) check(n *Node, v jsontext.Value, kind Types, r *report) bool {
 	fits := true
 	for i := range n.checks {

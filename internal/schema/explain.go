@@ -103,7 +103,6 @@ func (e *evaluation) report(r *report, f finding) {
 	*r.found = append(*r.found, f)
 }
 
-// alternatives explains why none of several schemas fits.
 func (e *evaluation) alternatives(u Union, v jsontext.Value, r *report) {
 	if r == nil {
 		return
@@ -210,7 +209,6 @@ func appendNew(list []string, text string) []string {
 	return append(list, text)
 }
 
-// clipList shortens a list for a message.
 func clipList(list []string) []string {
 	if len(list) <= maxKnown {
 		return list

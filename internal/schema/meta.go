@@ -97,7 +97,6 @@ func (c *compiler) form(keywords jsontext.Value) map[string]any {
 	return form
 }
 
-// decoded returns a value as the library takes it.
 func decoded(v jsontext.Value) (value any) {
 	decoder := json.NewDecoder(strings.NewReader(v.Text()))
 	decoder.UseNumber()
@@ -105,7 +104,6 @@ func decoded(v jsontext.Value) (value any) {
 	return value
 }
 
-// leaves returns the errors that have no causes.
 func leaves(err *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(err.Causes) == 0 {
 		return []*jsonschema.ValidationError{err}

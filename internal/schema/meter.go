@@ -96,7 +96,6 @@ func (b *Budget) spend(work int) bool {
 	return b.spent < maxSharedWork
 }
 
-// meter measures the work of one validation.
 type meter struct {
 	ctx    context.Context
 	shared *Budget // nil: none

@@ -76,10 +76,8 @@ var typesNamed = map[string]Types{
 	"object": Object,
 }
 
-// typeNames are the types that a schema can name.
 const typeNames = "string, number, integer, boolean, object, array, null"
 
-// typeName returns the name of a value's type for messages.
 func typeName(v jsontext.Value) string {
 	switch v.Kind() {
 	case jsontext.Null:
@@ -178,7 +176,6 @@ type Union struct {
 	Branches   []*Node
 }
 
-// patternedNode is for the members whose names match a pattern.
 type patternedNode struct {
 	pattern
 	node *Node

@@ -44,7 +44,6 @@ func compilePattern(source string, limit int) (pattern, int, error) {
 	return pattern{compiled, stepsOf(program)}, size, err
 }
 
-// errLarge reports a pattern that is too large.
 var errLarge = errors.New("the pattern is too large")
 
 // expansionOf returns how much a regular expression may take beyond what its length and its instructions do, in
@@ -148,7 +147,6 @@ func (m *meter) matches(p pattern, text string) bool {
 	return p.MatchReader(&watchedText{meter: m, every: max(1, lookEvery*matchesPerUnit/p.steps), text: text})
 }
 
-// watchedText reads a text, and ends the validation if its context has ended meanwhile.
 type watchedText struct {
 	meter       *meter
 	every, left int // how many characters are read between two looks, and how many until the next

@@ -26,7 +26,6 @@ type resource struct {
 	dynamic map[string]*Node // by the names of $dynamicAnchor, and recursive
 }
 
-// reference is a keyword that refers to another schema.
 type reference struct {
 	place
 	keyword, target string
@@ -93,7 +92,6 @@ func (r *resource) resolve(address string) (url.URL, error) {
 	return *resolved, nil
 }
 
-// anchor names a schema within its resource.
 func (c *compiler) anchor(n *Node, name string, at place, dynamic bool) {
 	r := at.in
 	if _, twice := r.anchors[name]; twice {

@@ -225,7 +225,6 @@ func pathOf(steps []jsontext.Step, maxNameBytes int) string {
 	return path
 }
 
-// checkNumber rejects a number that is too large or too long.
 func checkNumber(literal string) error {
 	if len(literal) > maxNumberBytes {
 		return fmt.Errorf("a number has %d characters, over the limit of %d", len(literal), maxNumberBytes)

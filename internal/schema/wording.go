@@ -21,7 +21,6 @@ func (c *check) finding(v jsontext.Value) finding {
 	return finding{keyword: c.keyword, message: sizeMessage(c.keyword, show(c.want), v)}
 }
 
-// oneOfText lists the values that a schema allows.
 func oneOfText(want jsontext.Value) string {
 	var shown []string
 	for i, value := range want.Elements() {
@@ -95,7 +94,6 @@ func show(v jsontext.Value) string {
 	return clipRunes(clipBytes(string(shown), enough-utf8.UTFMax), shownRunes)
 }
 
-// clip shortens text for a message.
 func clip(text string) string { return clipRunes(text, 100) }
 
 func clipRunes(text string, limit int) string {

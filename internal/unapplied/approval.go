@@ -7,7 +7,6 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// approvals checks the statements of a policy on approval.
 func (a *applied) approvals(says *manifests.Policy) {
 	for i, ask := range says.Ask {
 		a.ask(fmt.Sprintf("ask[%d]", i), ask)

@@ -41,7 +41,6 @@ func (a *applied) uncalled(subject, name string, callers []*manifests.Manifest) 
 	return text, "write a name that a manifest has under permissions.tools, or remove it"
 }
 
-// tool returns the tool with a name or an alias, or nil.
 func (a *applied) tool(name string) *manifests.Manifest {
 	at := slices.IndexFunc(a.tools, func(m *manifests.Manifest) bool { return m.Name == name })
 	if at < 0 {
@@ -53,7 +52,6 @@ func (a *applied) tool(name string) *manifests.Manifest {
 	return a.tools[at]
 }
 
-// askedBy returns the names that the callers request to call, without duplicates.
 func askedBy(callers []*manifests.Manifest) []string {
 	var names []string
 	for _, m := range callers {

@@ -117,7 +117,6 @@ func (u *unreached) any(methods []string) manifests.NetworkPermission {
 		Methods: methods}
 }
 
-// methodsOf returns all methods of requests and grants.
 func methodsOf(requests []manifests.NetworkPermission, grants []manifests.NetworkGrant) []string {
 	methods := []string{"GET"} // the default
 	for _, r := range requests {

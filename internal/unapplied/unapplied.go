@@ -48,7 +48,6 @@ func Unnamed(asks []manifests.PolicyAsk, tools []*manifests.Manifest, near func(
 	return Finding{}, false
 }
 
-// applied compares policies with the loaded tools.
 type applied struct {
 	policies []*manifests.Policy
 	profile  manifests.Profile
@@ -99,7 +98,6 @@ func (a *applied) elsewhere(at, origin, source string) {
 		"correct source, which starts at the policy's folder, or remove it")
 }
 
-// grant checks one grant of a policy.
 func (a *applied) grant(at string, grant manifests.Grant) {
 	named := a.named(at, grant.Origin, grant.Tools)
 	if len(named) == 0 {
@@ -184,7 +182,6 @@ func (a *applied) fixFor(pattern string) string {
 	return "load the tool, or correct the name"
 }
 
-// elements checks the elements of a grant.
 func (a *applied) elements(at string, given []manifests.Element, receivers []*manifests.Manifest) {
 	for _, s := range given {
 		asking := slices.DeleteFunc(slices.Clone(receivers), func(m *manifests.Manifest) bool { return !s.Concerns(m) })
@@ -205,7 +202,6 @@ func (a *applied) elements(at string, given []manifests.Element, receivers []*ma
 const fixDigest = "find out who changed the module; if the change is wanted, write the digest that caisson inspect " +
 	"shows"
 
-// isModule reports whether a tool's module has the digest.
 func isModule(m *manifests.Manifest, digest string) bool { return digestOf(m) == digest }
 
 // digestOf returns the digest of a tool's module, or "" if it cannot be read.

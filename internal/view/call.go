@@ -28,7 +28,6 @@ type Call struct {
 	exit  int
 }
 
-// made is a call made by another one.
 type made struct {
 	CallID        string  `json:"call_id"`
 	Name          string  `json:"name"`
@@ -40,7 +39,6 @@ type made struct {
 	Cached        bool    `json:"cached"`
 }
 
-// explanation explains a record.
 type explanation struct {
 	Outcome string   `json:"outcome"` // "success", or the kind of the failure
 	Message string   `json:"message"` // what the caller was told; empty for a success
@@ -50,7 +48,6 @@ type explanation struct {
 	Denials []denied `json:"denials"`
 }
 
-// denied is one denied request.
 type denied struct {
 	Request string   `json:"request"` // permission and value
 	Rule    string   `json:"rule"`
@@ -180,7 +177,6 @@ func titled(b *strings.Builder, title, text string) {
 	}
 }
 
-// madeTable lists the calls that the call made, in order.
 func madeTable(calls []made) string {
 	if len(calls) == 0 {
 		return ""
@@ -227,7 +223,6 @@ func repairLines(repairs []tool.Repair) []string {
 	})
 }
 
-// hostCallTable lists the calls to the host, in order.
 func hostCallTable(record tool.Record) string {
 	if len(record.HostCalls) == 0 {
 		return ""

@@ -35,7 +35,6 @@ func NewModule(file string, found runtime.Recognised) Module {
 	return m
 }
 
-// moduleKinds are what people call the kinds of modules.
 var moduleKinds = map[runtime.ModuleKind]string{
 	runtime.ModuleCommand: "a WASI command",
 	runtime.ModulePlugin:  "an Extism plug-in",

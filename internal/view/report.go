@@ -45,7 +45,6 @@ func Report(r check.Report, quiet bool) string {
 	return b.String() + strings.Join(counts, ", ") + "\n"
 }
 
-// translation describes the Caisson manifest that a manifest of Extism was translated to.
 func translation(t check.Translation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: a manifest of Extism, of which Caisson makes %s\n", terminal.EscapeLine(t.File),

@@ -29,7 +29,6 @@ type Tool struct {
 	ParameterAliases map[string]string `json:"parameter_aliases"`
 }
 
-// reuse says whether and how long the answer to a call is reused for identical calls.
 type reuse struct {
 	Seconds float64 `json:"seconds"` // 0 if every call runs
 	Reason  string  `json:"reason"`  // from the manifest or the command
@@ -64,7 +63,6 @@ type toolModule struct {
 	Problem       string `json:"problem"` // why it cannot be used; empty if it can
 }
 
-// callLimits are the effective limits of each call.
 type callLimits struct {
 	TimeoutSeconds float64 `json:"timeout_seconds"`
 	MemoryBytes    int64   `json:"memory_bytes"`
@@ -77,7 +75,6 @@ type callLimits struct {
 	Fuel           int64   `json:"fuel"` // instructions; 0 means no limit
 }
 
-// isolation describes how calls are isolated, as inspect prints it.
 type isolation struct {
 	Resumed           bool    `json:"resumed"`             // calls resume where the started program first reads its input
 	Reason            string  `json:"reason"`              // why they do not; empty if they do
@@ -165,7 +162,6 @@ func (t *Tool) AddIsolation(found runtime.Isolation) {
 	}
 }
 
-// texts returns the text of each element.
 func texts[T any](elements []T, text func(T) string) (all []string) {
 	for _, element := range elements {
 		all = append(all, text(element))

@@ -160,7 +160,6 @@ func (r reuse) line() string {
 		time.Duration(r.Seconds*float64(time.Second)), r.Reason)
 }
 
-// importLine lists the imported modules with their functions.
 func importLine(imports []string) string {
 	if len(imports) == 0 {
 		return "imports nothing"

@@ -106,7 +106,6 @@ func (n *namer) value(start, end int, t reflect.Type) error {
 	return nil
 }
 
-// part checks a value of a document that starts at an offset of the text.
 func (n *namer) part(offset int, v jsontext.Value, t reflect.Type) error {
 	if !hasNames(t) || v.Kind() != jsontext.Object && v.Kind() != jsontext.Array {
 		return nil

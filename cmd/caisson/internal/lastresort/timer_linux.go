@@ -26,7 +26,6 @@ var (
 	made    int32 // timers
 )
 
-// message is written by the handler.
 type message struct {
 	length uint64
 	bytes  [MaxMessage]byte
