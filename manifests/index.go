@@ -3,7 +3,6 @@ package manifests
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -90,14 +89,11 @@ func (x *Index) use(key, record string, parsed int) {
 
 // keyOf returns the key of a manifest: the digest of its format and its source.
 func keyOf(path string, source []byte) string {
-	hash := sha256.New()
+	format := "yaml\n"
 	if isJSON(path) {
-		hash.Write([]byte("json\n"))
-	} else {
-		hash.Write([]byte("yaml\n"))
+		format = "json\n"
 	}
-	hash.Write(source)
-	return hex.EncodeToString(hash.Sum(nil))
+	return fmt.Sprintf("%x", sha256.Sum256(append([]byte(format), source...)))
 }
 
 func isJSON(path string) bool { return strings.EqualFold(filepath.Ext(path), ".json") }

@@ -107,8 +107,9 @@ type giving struct {
 type taking struct {
 	key  string
 	read func(r *reader, n *node, at string, d *Deny)
-	// say returns what a denial covers, without its origin, or false if it is of another kind.
-	say func(d Deny) (Element, bool)
+	// covers reports whether a denial is of the kind, and say returns what it covers, without its origin.
+	covers func(d Deny) bool
+	say    func(d Deny) Element
 }
 
 // grants returns a giving for a kind of which a grant has a list.
@@ -177,28 +178,22 @@ func (e Element) Canonical() (string, error) {
 func (g Grants) Elements() []Element {
 	var all []Element
 	for _, k := range kinds() {
-		if k.gives != nil {
-			all = append(all, k.elements(g)...)
+		if k.gives == nil {
+			continue
+		}
+		for _, e := range k.gives.say(g) {
+			e.Kind = k.name
+			all = append(all, e)
 		}
 	}
 	return all
 }
 
-func (k kind) elements(g Grants) []Element {
-	elements := k.gives.say(g)
-	for i := range elements {
-		elements[i].Kind = k.name
-	}
-	return elements
-}
-
 // Element returns the denied element. For the zero value, it covers nothing.
 func (d Deny) Element() Element {
 	for _, k := range kinds() {
-		if k.takes == nil {
-			continue
-		}
-		if e, found := k.takes.say(d); found {
+		if k.takes != nil && k.takes.covers(d) {
+			e := k.takes.say(d)
 			e.Kind, e.Origin = k.name, d.Origin
 			return e
 		}
@@ -228,29 +223,6 @@ func (g Grants) NameRules(kind permission.Kind, requests []string, module string
 
 func (e Element) named() permission.Statement {
 	return permission.Statement{Binding: e.Binding, Rule: permission.NewName(e.Kind, e.name)}
-}
-
-// requestMembers returns the requested permissions as members of an object.
-func requestMembers(p Permissions) []member {
-	var members []member
-	for _, k := range kinds() {
-		if k.asks != nil && k.asks.write != nil {
-			members = append(members, keyed(k.asks.key, k.asks.write(p)))
-		}
-	}
-	return members
-}
-
-// grantMembers returns a grant's permissions as members of an object, sorted by key.
-func grantMembers(g Grants) []member {
-	var members []member
-	for _, k := range kinds() {
-		if k.gives != nil {
-			members = append(members, keyed(k.gives.key, k.gives.write(g)))
-		}
-	}
-	slices.SortFunc(members, func(a, b member) int { return cmp.Compare(a.key, b.key) })
-	return members
 }
 
 // permissions reads the permissions of a manifest.

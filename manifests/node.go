@@ -3,6 +3,7 @@ package manifests
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/keypath"
@@ -89,15 +90,10 @@ func (n *node) count(keys ...string) int {
 // with returns a copy of an object in which a member is set to value.
 func (n *node) with(key string, value *node) *node {
 	changed := *n
-	changed.members = nil
-	found := false
-	for _, m := range n.members {
-		if m.key == key {
-			m.value, found = value, true
-		}
-		changed.members = append(changed.members, m)
-	}
-	if !found {
+	changed.members = slices.Clone(n.members)
+	if at := slices.IndexFunc(n.members, func(m member) bool { return m.key == key }); at >= 0 {
+		changed.members[at].value = value
+	} else {
 		changed.members = append(changed.members, member{key, n.at, value})
 	}
 	return &changed
@@ -106,12 +102,7 @@ func (n *node) with(key string, value *node) *node {
 // without returns a copy of an object without the members for whose keys drop returns true.
 func (n *node) without(drop func(key string) bool) *node {
 	changed := *n
-	changed.members = nil
-	for _, m := range n.members {
-		if !drop(m.key) {
-			changed.members = append(changed.members, m)
-		}
-	}
+	changed.members = slices.DeleteFunc(slices.Clone(n.members), func(m member) bool { return drop(m.key) })
 	return &changed
 }
 

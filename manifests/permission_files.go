@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -72,14 +73,10 @@ func files() kind {
 		gives: grants("files", func(g *Grants) *[]FileGrant { return &g.Files },
 			(*reader).fileGrants, listing(fileGrantNode), FileGrant.element),
 		takes: &taking{
-			key:  "files",
-			read: func(r *reader, n *node, at string, d *Deny) { d.Files = new(r.filePermission(n, at)) },
-			say: func(d Deny) (Element, bool) {
-				if d.Files == nil {
-					return Element{}, false
-				}
-				return deniedDirectory(*d.Files), true
-			},
+			key:    "files",
+			read:   func(r *reader, n *node, at string, d *Deny) { d.Files = new(r.filePermission(n, at)) },
+			covers: func(d Deny) bool { return d.Files != nil },
+			say:    func(d Deny) Element { return deniedDirectory(*d.Files) },
 		},
 	}
 }
@@ -151,12 +148,7 @@ func fileGrantNode(f FileGrant) *node {
 	return objectOf(keyed("path", textOf(f.Path.String())), keyed("host", &node{}), keyed("access", accessNode(f.Access)))
 }
 
-func accessNode(access Access) *node {
-	if access == "" {
-		access = AccessRead
-	}
-	return textOf(string(access))
-}
+func accessNode(access Access) *node { return textOf(string(cmp.Or(access, AccessRead))) }
 
 func (f FileGrant) element() Element {
 	return directoryElement(f.Path, func(asked permission.GuestPath) bool { return asked == f.Path }, func() (any, error) {

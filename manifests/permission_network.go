@@ -72,14 +72,10 @@ func network() kind {
 		gives: grants("network", func(g *Grants) *[]NetworkGrant { return &g.Network },
 			(*reader).networkGrants, listing(networkGrantNode), NetworkGrant.element),
 		takes: &taking{
-			key:  "network",
-			read: func(r *reader, n *node, at string, d *Deny) { d.Network = r.networkDeny(n, at) },
-			say: func(d Deny) (Element, bool) {
-				if d.Network == nil {
-					return Element{}, false
-				}
-				return d.Network.element(), true
-			},
+			key:    "network",
+			read:   func(r *reader, n *node, at string, d *Deny) { d.Network = r.networkDeny(n, at) },
+			covers: func(d Deny) bool { return d.Network != nil },
+			say:    func(d Deny) Element { return d.Network.element() },
 		},
 	}
 }
@@ -216,10 +212,8 @@ func portsNode(ports []int) *node {
 	if slices.Equal(ports, []int{EveryPort}) {
 		return textOf(everyPort)
 	}
-	return listed(ports, portNode)
+	return listed(ports, intOf[int])
 }
-
-func portNode(port int) *node { return &node{kind: numberNode, text: strconv.Itoa(port)} }
 
 func (g NetworkGrant) element() Element {
 	return hostElement(g.Host, func() (any, error) {
@@ -259,15 +253,9 @@ func hostElement(text string, canonical func() (any, error)) Element {
 // mayOverlap reports whether two hosts overlap or either of them cannot be parsed.
 func mayOverlap(a, b string) bool {
 	one, err := permission.ParseHost(a)
-	if err != nil {
-		return true
-	}
-	other, err := permission.ParseHost(b)
-	if err != nil {
-		return true
-	}
+	other, otherErr := permission.ParseHost(b)
 	_, overlap := one.Intersect(other)
-	return overlap
+	return overlap || err != nil || otherErr != nil
 }
 
 // canonicalHost returns the canonical form of a host, or text itself if it is not a host.

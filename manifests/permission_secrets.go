@@ -81,7 +81,8 @@ func secrets() kind {
 			write: func(p Permissions) *node { return listed(p.Secrets, secretNode) },
 		},
 		gives: grants("secrets", func(g *Grants) *[]SecretGrant { return &g.Secrets },
-			(*reader).secretGrants, listing(secretGrantNode), SecretGrant.element),
+			func(r *reader, n *node, at string) []SecretGrant { return listOf(r, maxList, r.secretGrant)(n, at) },
+			listing(secretGrantNode), SecretGrant.element),
 		takes: takesName("secret", func(d *Deny) *string { return &d.Secret }, (*reader).secret,
 			func(name string) Element { return secretElement(name, "") }),
 	}
@@ -139,10 +140,6 @@ func (r *reader) header(n *node, at string) string {
 		return ""
 	}
 	return text
-}
-
-func (r *reader) secretGrants(n *node, at string) []SecretGrant {
-	return listOf(r, maxList, r.secretGrant)(n, at)
 }
 
 func (r *reader) secretGrant(n *node, at string) SecretGrant {
@@ -205,7 +202,7 @@ func secretGrantNode(g SecretGrant) *node {
 		keyed("name", textOf(g.Name)),
 		keyed("from", objectOf(keyed("env", textOrNil(g.From.Env)))),
 		keyed("host", orNull(g.Host)),
-		keyed("ports", listed(g.Ports, portNode)),
+		keyed("ports", listed(g.Ports, intOf[int])),
 		keyed("schemes", listed(g.Schemes, textOf)),
 	}, placeMembers(g.Place)...)...)
 }

@@ -170,14 +170,15 @@ func (r *reader) contextSource(m member, path string) ContextSource {
 	return source
 }
 
-// patterns reads a non-empty list of tool names and globs.
-func (r *reader) patterns(n *node, at string) []string {
-	n.note("minItems", intOf(1))
-	patterns := distinctOf(r, maxList, r.pattern)(n, at)
-	if n.kind == listNode && len(n.elements) == 0 {
-		r.invalid(n, at, "the list names no tool", `write names, or globs such as "file_*"`)
+// somePatterns reads a non-empty list of tool names and globs. orElse ends the fix for an empty one.
+func (r *reader) somePatterns(orElse string) parser[[]string] {
+	return func(n *node, at string) []string {
+		n.note("minItems", intOf(1))
+		if n.kind == listNode && len(n.elements) == 0 {
+			r.invalid(n, at, "the list names no tool", `write names, or globs such as "file_*"`+orElse)
+		}
+		return distinctOf(r, maxList, r.pattern)(n, at)
 	}
-	return patterns
 }
 
 func (r *reader) pattern(n *node, at string) string {

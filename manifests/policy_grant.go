@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 	"slices"
@@ -66,21 +67,15 @@ func isFrom(source, folder string) bool {
 		return false
 	}
 	source, err := filepath.Abs(source)
-	if err != nil {
-		return false
-	}
-	folder, err = filepath.Abs(folder)
-	if err != nil {
-		return false
-	}
-	inner, err := filepath.Rel(folder, source)
-	return err == nil && filepath.IsLocal(inner)
+	folder, folderErr := filepath.Abs(folder)
+	inner, innerErr := filepath.Rel(folder, source)
+	return cmp.Or(err, folderErr, innerErr) == nil && filepath.IsLocal(inner)
 }
 
 // toolFields returns the keys that say to which tools an element of a policy applies.
 func (r *reader) toolFields(tools *[]string, source, sha256 *string) []field {
 	return []field{
-		required("tools", `tools: and a list of names, or globs such as "file_*"`, tools, r.patterns),
+		required("tools", `tools: and a list of names, or globs such as "file_*"`, tools, r.somePatterns("")),
 		optional("source", source, r.hostPath),
 		optional("sha256", sha256, r.digest),
 	}
@@ -101,7 +96,7 @@ func (r *reader) deny(n *node, path string) PolicyDeny {
 	takes := r.denyFields(&d.Deny)
 	n.noteOneOf(keysOf(takes))
 	read := r.object(n, path, append([]field{
-		optional("tools", &d.Tools, r.patterns),
+		optional("tools", &d.Tools, r.somePatterns("")),
 	}, takes...)...)
 	if !read {
 		return d
@@ -147,12 +142,8 @@ func (p *Policy) addApprovals(given *Grants, tool, source string) {
 // asks reads the names and globs of tools whose calls require approval.
 func (r *reader) asks(n *node, path string) []PolicyAsk {
 	var asks []PolicyAsk
-	n.note("minItems", intOf(1))
-	for i, pattern := range distinctOf(r, maxList, r.pattern)(n, path) {
+	for i, pattern := range r.somePatterns(", or remove the key")(n, path) {
 		asks = append(asks, PolicyAsk{Origin: r.origin(n.elements[i].at), Tool: pattern})
-	}
-	if n.kind == listNode && len(n.elements) == 0 {
-		r.invalid(n, path, "the list names no tool", `write names, or globs such as "file_*", or remove the key`)
 	}
 	return asks
 }

@@ -94,15 +94,8 @@ func propertyNames(n *node, names []string) []string {
 	for _, m := range n.below("properties").members {
 		names = append(names, m.key)
 	}
-	for _, keyword := range [...]string{"allOf", "anyOf", "oneOf"} {
-		for _, element := range n.below(keyword).elements {
-			names = propertyNames(element, names)
-		}
-	}
-	for _, keyword := range [...]string{"if", "then", "else", "not"} {
-		if inner := n.get(keyword); inner != nil {
-			names = propertyNames(inner, names)
-		}
+	for _, inner := range n.alternatives("") {
+		names = propertyNames(inner, names)
 	}
 	return names
 }

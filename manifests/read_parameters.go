@@ -3,6 +3,7 @@ package manifests
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -41,10 +42,8 @@ func (r *reader) parameter(n *node, path string) string {
 
 // equalFold returns the first name that equals name without regard to case, or "".
 func equalFold(names []string, name string) string {
-	for _, other := range names {
-		if strings.EqualFold(other, name) {
-			return other
-		}
+	if at := slices.IndexFunc(names, func(other string) bool { return strings.EqualFold(other, name) }); at >= 0 {
+		return names[at]
 	}
 	return ""
 }
@@ -171,14 +170,27 @@ func (r *reader) checkContextNames(n *node, path string, context []string, top b
 	for i, element := range n.below("required").elements {
 		check(element.text, element.at, keypath.Index(path+".required", i))
 	}
-	for _, keyword := range [...]string{"allOf", "anyOf", "oneOf"} {
-		for i, element := range n.below(keyword).elements {
-			r.checkContextNames(element, keypath.Index(keypath.Key(path, keyword), i), context, false)
-		}
+	for at, inner := range n.alternatives(path) {
+		r.checkContextNames(inner, at, context, false)
 	}
-	for _, keyword := range [...]string{"if", "then", "else", "not"} {
-		if inner := n.get(keyword); inner != nil {
-			r.checkContextNames(inner, keypath.Key(path, keyword), context, false)
+}
+
+// alternatives yields the schemas in a schema that may apply to the same value, with their paths, without references.
+func (n *node) alternatives(path string) iter.Seq2[string, *node] {
+	return func(yield func(string, *node) bool) {
+		for _, m := range n.members {
+			switch m.key {
+			case "allOf", "anyOf", "oneOf":
+				for i, element := range m.value.elements {
+					if !yield(keypath.Index(keypath.Key(path, m.key), i), element) {
+						return
+					}
+				}
+			case "if", "then", "else", "not":
+				if !yield(keypath.Key(path, m.key), m.value) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -219,17 +231,8 @@ func (n *node) declares(names map[string]bool) bool {
 	for _, m := range n.below("properties").members {
 		names[m.key] = true
 	}
-	var alternatives []*node
-	for _, keyword := range [...]string{"allOf", "anyOf", "oneOf"} {
-		alternatives = append(alternatives, n.below(keyword).elements...)
-	}
-	for _, keyword := range [...]string{"if", "then", "else"} {
-		if inner := n.get(keyword); inner != nil {
-			alternatives = append(alternatives, inner)
-		}
-	}
-	for _, alternative := range alternatives {
-		if !alternative.declares(names) {
+	for at, inner := range n.alternatives("") {
+		if at != "not" && !inner.declares(names) {
 			return false
 		}
 	}

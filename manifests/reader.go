@@ -2,7 +2,6 @@ package manifests
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -98,33 +97,31 @@ func (r *reader) conflict(path, message, fix string) {
 	r.add(r.place(path), path, mistake.Conflict, message, fix)
 }
 
-// errReported stops reading a document whose problem has been added.
-var errReported = errors.New("reported")
-
-// enter begins a value of a document. The error is errReported.
-func (r *reader) enter(at position, path string, depth int) error {
-	if depth > maxNesting {
+// enter begins a value of a document. It returns false if reading ends, which it has reported.
+func (r *reader) enter(at position, path string, depth int) bool {
+	r.pathBytes += len(path)
+	switch {
+	case depth > maxNesting:
 		r.add(at, "", mistake.Syntax, fmt.Sprintf("nested deeper than %d levels", maxNesting), "make it flatter")
-		return errReported
-	}
-	if r.pathBytes += len(path); r.pathBytes > maxPathBytes {
+	case r.pathBytes > maxPathBytes:
 		r.add(at, "", mistake.Syntax, "the keys are too long for the number of values below them",
 			"make the keys shorter or the document flatter")
-		return errReported
+	default:
+		return true
 	}
-	return nil
+	return false
 }
 
-// firstOfItsName reports a key that is repeated in one object.
-func (r *reader) firstOfItsName(seen map[string]position, key string, at position, path string) bool {
-	first, twice := seen[key]
-	if twice {
-		r.add(at, path, mistake.DuplicateKey, fmt.Sprintf("the key appears twice; first on line %d", first.line),
+// addMember adds a member to an object, and reports its key if an earlier member has it. seen has their places.
+func (r *reader) addMember(n *node, m member, path string, seen map[string]position) {
+	if first, twice := seen[m.key]; twice {
+		r.add(m.at, path, mistake.DuplicateKey, fmt.Sprintf("the key appears twice; first on line %d", first.line),
 			"keep one of the two")
-		return false
+		n.repeated = append(n.repeated, m)
+		return
 	}
-	seen[key] = at
-	return true
+	seen[m.key] = m.at
+	n.members = append(n.members, m)
 }
 
 // object reads the members of an object. It returns false if n is not an object, or if it is a document of another

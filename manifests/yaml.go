@@ -29,7 +29,7 @@ func (r *reader) yaml(source []byte) *node {
 	if second, err := decodeYAML(decoder); !errors.Is(err, io.EOF) {
 		at := position{1, 1}
 		if err == nil {
-			at = position{max(second.Line, 1), max(second.Column, 1)}
+			at = yamlPosition(second)
 		}
 		r.add(at, "", mistake.Syntax, "a second document follows the "+r.subject.name, r.subject.split)
 		return nil
@@ -47,11 +47,7 @@ func (r *reader) yaml(source []byte) *node {
 			return nil
 		}
 	}
-	root, err := r.yamlNode(document.Content[0], "", 0)
-	if err != nil {
-		return nil
-	}
-	return root
+	return r.yamlNode(document.Content[0], "", 0)
 }
 
 // decodeYAML reads the next document. The parser has panicked on hostile input, so a panic is
@@ -67,11 +63,11 @@ func decodeYAML(decoder *yaml.Decoder) (document *yaml.Node, err error) {
 }
 
 // yamlNode converts a node. It reports features that JSON does not have and converts them to the nearest JSON
-// equivalent, so that the rest of the document is checked as well. The error is errReported.
-func (r *reader) yamlNode(source *yaml.Node, path string, depth int) (*node, error) {
-	at := position{max(source.Line, 1), max(source.Column, 1)}
-	if err := r.enter(at, path, depth); err != nil {
-		return nil, err
+// equivalent, so that the rest of the document is checked as well. It returns nil if reading has ended.
+func (r *reader) yamlNode(source *yaml.Node, path string, depth int) *node {
+	at := yamlPosition(source)
+	if !r.enter(at, path, depth) {
+		return nil
 	}
 	if source.Anchor != "" {
 		r.add(at, path, mistake.Syntax, "anchors are not allowed",
@@ -87,40 +83,37 @@ func (r *reader) yamlNode(source *yaml.Node, path string, depth int) (*node, err
 	case yaml.SequenceNode:
 		n := &node{kind: listNode, at: at}
 		for i, content := range source.Content {
-			element, err := r.yamlNode(content, keypath.Index(path, i), depth+1)
-			if err != nil {
-				return nil, err
+			element := r.yamlNode(content, keypath.Index(path, i), depth+1)
+			if element == nil {
+				return nil
 			}
 			n.elements = append(n.elements, element)
 		}
-		return n, nil
+		return n
 	case yaml.ScalarNode:
-		return r.yamlScalar(source, at, path), nil
+		return r.yamlScalar(source, at, path)
 	default:
 		r.add(at, path, mistake.Syntax, "aliases are not allowed", "repeat the value in place of *"+clip(source.Value))
-		return &node{kind: nullNode, at: at, reported: true}, nil
+		return &node{kind: nullNode, at: at, reported: true}
 	}
 }
 
-func (r *reader) yamlObject(source *yaml.Node, at position, path string, depth int) (*node, error) {
+func yamlPosition(n *yaml.Node) position { return position{max(n.Line, 1), max(n.Column, 1)} }
+
+func (r *reader) yamlObject(source *yaml.Node, at position, path string, depth int) *node {
 	n := &node{kind: objectNode, at: at}
 	seen := map[string]position{}
 	for i := 0; i+1 < len(source.Content); i += 2 {
 		key := source.Content[i]
-		keyAt := position{max(key.Line, 1), max(key.Column, 1)}
 		inner := keypath.Key(path, key.Value)
-		r.checkYAMLKey(key, keyAt, inner)
-		value, err := r.yamlNode(source.Content[i+1], inner, depth+1)
-		if err != nil {
-			return nil, err
+		r.checkYAMLKey(key, yamlPosition(key), inner)
+		value := r.yamlNode(source.Content[i+1], inner, depth+1)
+		if value == nil {
+			return nil
 		}
-		if r.firstOfItsName(seen, key.Value, keyAt, inner) {
-			n.members = append(n.members, member{key.Value, keyAt, value})
-		} else {
-			n.repeated = append(n.repeated, member{key.Value, keyAt, value})
-		}
+		r.addMember(n, member{key.Value, yamlPosition(key), value}, inner, seen)
 	}
-	return n, nil
+	return n
 }
 
 func (r *reader) checkYAMLKey(key *yaml.Node, at position, path string) {
@@ -156,14 +149,16 @@ func (r *reader) yamlScalar(source *yaml.Node, at position, path string) *node {
 		n.kind, n.text = boolNode, strings.ToLower(source.Value)
 	case "!!int", "!!float":
 		n.kind = numberNode
-		if sha256Text.MatchString(source.Value) && !jsonNumber.MatchString(source.Value) {
-			r.add(at, path, mistake.InvalidValue, "YAML reads this digest as a number", "put it into quotes")
-			n.text, n.reported = "0", true
-		} else if !jsonNumber.MatchString(source.Value) {
-			r.add(at, path, mistake.InvalidValue, fmt.Sprintf("%s is not a plain decimal number", clip(source.Value)),
-				"write it as in JSON, such as 1000 or 0.5; put it into quotes if it is text")
-			n.text, n.reported = "0", true
+		if jsonNumber.MatchString(source.Value) {
+			return n
 		}
+		message, fix := clip(source.Value)+" is not a plain decimal number",
+			"write it as in JSON, such as 1000 or 0.5; put it into quotes if it is text"
+		if sha256Text.MatchString(source.Value) {
+			message, fix = "YAML reads this digest as a number", "put it into quotes"
+		}
+		r.add(at, path, mistake.InvalidValue, message, fix)
+		n.text, n.reported = "0", true
 	}
 	return n
 }
