@@ -123,8 +123,10 @@ func (r *reader) completeProfiles(drafts []profileDraft) []Profile {
 			r.addExtends(d, mistake.Conflict, text+d.name,
 				"extend a built-in profile: "+strings.Join(profileNames(BuiltinProfiles()), ", "))
 		case cycle:
+		case !known && last.name != d.name: // its parent is reported
 		case !known:
-			r.unknownParent(d, byName)
+			r.addExtends(d, mistake.InvalidValue, fmt.Sprintf("there is no profile %q", clip(d.extends)),
+				knownProfiles(d.extends, slices.Collect(maps.Keys(byName))))
 		default:
 			for _, link := range slices.Backward(chain) {
 				base = link.extend(base)
@@ -155,16 +157,6 @@ func (d profileDraft) extend(base Profile) Profile {
 		base.NoWrites = d.writes == "none"
 	}
 	return base
-}
-
-// unknownParent reports a draft that extends an unknown profile. A draft that extends an invalid
-// draft is not reported itself.
-func (r *reader) unknownParent(d profileDraft, byName map[string]profileDraft) {
-	if _, own := byName[d.extends]; own {
-		return
-	}
-	r.addExtends(d, mistake.InvalidValue, fmt.Sprintf("there is no profile %q", clip(d.extends)),
-		knownProfiles(d.extends, slices.Collect(maps.Keys(byName))))
 }
 
 func (r *reader) addExtends(d profileDraft, kind mistake.Kind, message, fix string) {

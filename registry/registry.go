@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -96,8 +97,10 @@ func newEntry(source string, t Tool) (*entry, error) {
 
 // entryOf returns an entry for a tool, which is nil if the entry only claims names.
 func entryOf(source string, m *manifests.Manifest, t Tool) *entry {
-	return &entry{tool: t, manifest: m, origin: Origin{Name: m.Name, Source: source, File: m.File}, gate: newGate(),
-		registration: newRegistration()}
+	e := &entry{tool: t, manifest: m, origin: Origin{Name: m.Name, Source: source, File: m.File},
+		gate: &gate{idle: make(chan struct{})}}
+	_, _ = rand.Read(e.registration[:]) // does not fail
+	return e
 }
 
 // checkManifest rejects manifests that manifests.Parse never returns, so that a manifest built by a
@@ -176,8 +179,6 @@ type gate struct {
 	closed  bool
 	idle    chan struct{} // closed when the gate is closed and no call runs
 }
-
-func newGate() *gate { return &gate{idle: make(chan struct{})} }
 
 func (g *gate) enter() bool {
 	g.mu.Lock()

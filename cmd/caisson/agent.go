@@ -34,10 +34,7 @@ func newAgent(o options) *cobra.Command {
 func newAgentList(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "list", Short: "list the agents", Long: "List the names of the agents.", Args: positional(0, 0, ""),
-		RunE: func(command *cobra.Command, _ []string) error {
-			o.command = command
-			return o.agentList()
-		},
+		RunE: func(*cobra.Command, []string) error { return o.agentList() },
 	}
 	o.agentFolderFlag(command)
 	o.outputFlags(command, "print one JSON array")
@@ -103,8 +100,7 @@ func newAgentSet(o options) *cobra.Command {
 func newAgentRemove(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "remove NAME", Short: "remove an agent", Long: "Remove an agent.", Args: positional(1, 1, "NAME"),
-		RunE: func(command *cobra.Command, args []string) error {
-			o.command = command
+		RunE: func(_ *cobra.Command, args []string) error {
 			store, err := o.agents()
 			if err != nil {
 				return err
@@ -184,9 +180,8 @@ func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) 
 func agentText(a agents.Agent) string {
 	var b strings.Builder
 	b.WriteString(a.Name + "\n")
-	if len(a.AllowedTools) > 0 {
-		terminal.Field(&b, "tools", a.AllowedTools...)
-	} else {
+	terminal.Field(&b, "tools", a.AllowedTools...)
+	if len(a.AllowedTools) == 0 {
 		terminal.Field(&b, "tools", "none")
 	}
 	if a.Mode != "" {

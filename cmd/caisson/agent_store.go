@@ -13,6 +13,7 @@ import (
 )
 
 func (o *options) agentFolderFlag(command *cobra.Command) {
+	o.command = command
 	o.stateFlag(command, "agents are stored in `DIR`")
 	o.tenantFlag(command, "the agents of the tenant `NAME`")
 }

@@ -157,7 +157,8 @@ func readAnswers(document []byte, dialect dialects.Dialect, only bool) (dialects
 		}
 		return answers, unreadableAnswers(err)
 	}
-	var first error
+	first := errors.New("OUTPUTS: these are not tool results in any of the dialects " +
+		strings.Join(dialects.Names(), ", "))
 	if dialect != nil {
 		answers, err := answersIn(dialect, document)
 		if err == nil || only {
@@ -165,19 +166,13 @@ func readAnswers(document []byte, dialect dialects.Dialect, only bool) (dialects
 		}
 		first = err
 	}
-	if !only {
-		for _, other := range known.Dialects() {
-			if other.Name() == nameOf(dialect) {
-				continue
-			}
-			if answers, err := answersIn(other, document); err == nil {
-				return answers, nil
-			}
+	for _, other := range known.Dialects() {
+		if only || other.Name() == nameOf(dialect) {
+			continue
 		}
-	}
-	if first == nil {
-		first = errors.New("OUTPUTS: these are not tool results in any of the dialects " +
-			strings.Join(dialects.Names(), ", "))
+		if answers, err := answersIn(other, document); err == nil {
+			return answers, nil
+		}
 	}
 	return dialects.Answers{}, unreadableAnswers(first)
 }

@@ -152,14 +152,13 @@ func (o *batchOptions) tell(
 	if err != nil {
 		return v.salvage(ended, failures, failed(exitFailed, err.Error()))
 	}
-	if err := v.end(outcome{Status: ended.Status, Batch: ended.ID, Results: results, Final: ended.Final},
-		ended.Records); err != nil {
+	told := outcome{Status: ended.Status, Batch: ended.ID, Results: results, Final: ended.Final}
+	switch err := v.end(told, ended.Records); {
+	case err != nil:
 		return v.salvage(ended, failures, err)
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return failed(exitInterrupted, "interrupted")
-	}
-	if failures != nil {
+	case failures != nil:
 		return failures
 	}
 	return nil

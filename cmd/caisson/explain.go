@@ -225,7 +225,9 @@ func (o *options) printPage(entry records.Entry, p pageOptions) error {
 	}
 	page := pageOf(whole, p.from, int64(p.bytes))
 	if o.json {
-		page.Reference = referenceOf(id, p.part)
+		if page.Reference = id; p.part != partOutput {
+			page.Reference += "." + p.part
+		}
 		return o.printJSON(page)
 	}
 	text := page.Text
@@ -240,15 +242,6 @@ func (o *options) printPage(entry records.Entry, p pageOptions) error {
 			view.OutputCommand(id, p.part, page.Next, o.stateDir)))
 	}
 	return nil
-}
-
-// referenceOf returns the reference of a part of a result, as in [tool.Cut]. The reference of the
-// output is only the call's id.
-func referenceOf(id, part string) string {
-	if part == partOutput {
-		return id
-	}
-	return id + "." + part
 }
 
 // partHint names the parts that a result has.

@@ -53,7 +53,9 @@ func newInterpretersInstall(o options) *cobra.Command {
 	o.compileFlags(command)
 	command.Flags().StringVar(&from, "from", "", "install the one interpreter that is named from `FILE` and fetch nothing")
 	o.outputFlags(command, "print one JSON array")
-	command.ValidArgsFunction = completeLanguages
+	for _, i := range interpreter.All() {
+		command.ValidArgs = append(command.ValidArgs, cobra.CompletionWithDesc(i.Language, i.Name))
+	}
 	return command
 }
 
@@ -87,15 +89,6 @@ func newInterpretersVerify(o options) *cobra.Command {
 	o.interpreterFlag(command)
 	o.outputFlags(command, "print one JSON array")
 	return command
-}
-
-func completeLanguages(
-	_ *cobra.Command, args []string, _ string,
-) (languages []cobra.Completion, _ cobra.ShellCompDirective) {
-	for _, i := range interpreter.All() {
-		languages = append(languages, cobra.CompletionWithDesc(i.Language, i.Name))
-	}
-	return languages, cobra.ShellCompDirectiveNoFileComp
 }
 
 type interpreterState struct {

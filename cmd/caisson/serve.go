@@ -322,30 +322,22 @@ func (o *serveOptions) serverProblem(err error) error {
 	}
 	socket, isSocket := errors.AsType[*net.OpError](err)
 	switch {
-	case errors.Is(err, server.ErrOpen):
+	case errors.Is(err, server.ErrOpen): // so the address is accepted, and has a port
+		port := o.address()[strings.LastIndexByte(o.address(), ':'):]
 		return failed(exitUsage, text,
-			`create a token with "caisson token create", or listen on this machine alone with --addr `+o.onLoopback())
+			`create a token with "caisson token create", or listen on this machine alone with --addr localhost`+port)
 	case errors.Is(err, server.ErrInvalidOptions):
 		return failed(exitUsage, text, terminal.ToRun("caisson serve --help"))
 	case isSocket && socket.Op == "listen":
-		return failed(exitUsage, fmt.Sprintf("cannot listen on %s: %s", o.address(), reasonToListen(socket.Err)),
+		reason := socket.Err
+		if call, ok := errors.AsType[*os.SyscallError](reason); ok {
+			reason = call.Err
+		}
+		return failed(exitUsage, fmt.Sprintf("cannot listen on %s: %s", o.address(), reason),
 			"listen on another address or port with --addr HOST:PORT, such as --addr localhost:8712, or with port 0 on any "+
 				"that is free")
 	}
 	return failed(exitFailed, text)
 }
 
-func reasonToListen(err error) string {
-	if call, ok := errors.AsType[*os.SyscallError](err); ok {
-		return call.Err.Error()
-	}
-	return err.Error()
-}
-
 func (o *serveOptions) address() string { return cmp.Or(o.Addr, server.DefaultAddr) }
-
-// onLoopback returns the address to listen on with a host that only this machine can reach.
-func (o *serveOptions) onLoopback() string {
-	address := o.address() // which the server has accepted, so that it has a port
-	return "localhost" + address[strings.LastIndexByte(address, ':'):]
-}

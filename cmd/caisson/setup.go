@@ -11,6 +11,7 @@ import (
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
 )
 
@@ -104,7 +105,10 @@ func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (er
 	}
 	options.Executor.Recorder, options.Executor.Pause.Claim = h.observer, claims
 	options.StateDir, h.stateProblem = h.options.stateFolder()
-	options.Resolver = h.observer.wrap
+	options.Resolver = func(tools *registry.Registry) executor.Resolver {
+		h.observer.Registry = tools
+		return h.observer
+	}
 	return nil
 }
 
@@ -112,8 +116,8 @@ func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (er
 func (h *host) serveOptions(mode openMode, options *caisson.Options) (err error) {
 	options.Executor, err = h.options.executorOptions(nil)
 	if mode.shared {
-		options.Executor.Limits, options.Executor.Rates, options.Executor.Breaker = executor.Limits{}, executor.Rates{},
-			executor.Breaker{}
+		options.Executor.Limits, options.Executor.Rates = executor.Limits{}, executor.Rates{}
+		options.Executor.Breaker = executor.Breaker{}
 	}
 	options.Executor.Recorder = mode.recorder
 	options.StateDir, h.stateProblem = h.options.stateFolder()

@@ -101,11 +101,9 @@ func newTokenList(o options) *cobra.Command {
 		Use: "list", Short: "list the tokens",
 		Long: "List all tokens, including those that expired or were revoked. Their texts are not stored.",
 		Args: positional(0, 0, ""),
-		RunE: func(command *cobra.Command, _ []string) error {
-			o.command = command
-			return o.tokenList()
-		},
+		RunE: func(*cobra.Command, []string) error { return o.tokenList() },
 	}
+	o.command = command
 	o.stateFlag(command, "tokens are stored in `DIR`")
 	o.outputFlags(command, "print one JSON array")
 	return command

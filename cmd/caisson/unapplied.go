@@ -78,7 +78,8 @@ func (h *host) unsentSecrets(names []string) []string {
 		lines = append(lines, withoutValue(entry)...)
 		for _, policy := range []*manifests.Policy{h.operator.policy, h.operator.flags} {
 			for _, grant := range policy.For(m.Name, m.File).Secrets {
-				bound[grant.Origin] = bound[grant.Origin] || requestsSecret(m, grant.Name)
+				bound[grant.Origin] = bound[grant.Origin] || slices.ContainsFunc(m.Permissions.Secrets,
+					func(s manifests.SecretPermission) bool { return s.Name == grant.Name })
 			}
 		}
 	}
@@ -119,10 +120,6 @@ func withoutValue(entry registry.Entry) []string {
 func samePlace(a, b manifests.SecretPlace) bool {
 	same := func(a, b string) bool { return a != "" && permission.FoldName(a) == permission.FoldName(b) }
 	return same(a.Header, b.Header) || same(a.Query, b.Query) || same(a.Body, b.Body)
-}
-
-func requestsSecret(m *manifests.Manifest, name string) bool {
-	return slices.ContainsFunc(m.Permissions.Secrets, func(s manifests.SecretPermission) bool { return s.Name == name })
 }
 
 func (h *host) noteUnsentSecrets(names []string) {

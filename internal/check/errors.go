@@ -59,18 +59,6 @@ func Advice(err error) (text, fix string, ok bool) {
 	return text, fix, fix != ""
 }
 
-// libraryOf returns the name of the library that an error about a module is about, or "".
-func libraryOf(err error) string {
-	about, ok := errors.AsType[interface {
-		error
-		Library() string
-	}](err)
-	if !ok {
-		return ""
-	}
-	return about.Library()
-}
-
 // Text returns the text of an error. Of one about a tool that cannot be loaded, it leaves out the operation.
 func Text(err error) string {
 	if failure, ok := errors.AsType[*runtime.Error](err); ok && failure.Tool != "" {

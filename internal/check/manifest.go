@@ -56,8 +56,12 @@ func (c *checker) moduleProblem(m *manifests.Manifest, err error) manifests.Prob
 	if m.Module.Language != modules.LanguageNone {
 		key, fix = "module.script", "correct the script or its packages"
 	}
-	if library := libraryOf(err); library != "" {
-		key, file = keypath.Key("module.libraries", library), m.Module.Libraries[library]
+	about, _ := errors.AsType[interface {
+		error
+		Library() string
+	}](err)
+	if about != nil && about.Library() != "" {
+		key, file = keypath.Key("module.libraries", about.Library()), m.Module.Libraries[about.Library()]
 		fix = "name a WebAssembly module in the manifest's folder"
 	}
 	switch problem, advice, ok := Advice(err); {

@@ -133,13 +133,5 @@ func firstOf(broken *manifests.Error, follows string) manifests.Problem {
 	return p
 }
 
-func duplicateProblem(m *manifests.Manifest, d *registry.DuplicateError) manifests.Problem {
-	key, fix := "name", "give one of the tools another name"
-	if d.Dropped.Alias {
-		key, fix = "aliases", "remove the alias"
-	}
-	return m.Problem(key, duplicateName, d.Error(), fix)
-}
-
 // FixDuplicate says what to do about two tools with one name, or with names that look alike.
 const FixDuplicate = "rename one of the two, or load only one: people who read the name cannot tell which tool it is"

@@ -7,15 +7,6 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-func (a *applied) approvals(says *manifests.Policy) {
-	for i, ask := range says.Ask {
-		a.ask(fmt.Sprintf("ask[%d]", i), ask)
-	}
-	for i, approval := range says.Approve {
-		a.approval(fmt.Sprintf("approve[%d]", i), approval)
-	}
-}
-
 func (a *applied) ask(at string, ask manifests.PolicyAsk) {
 	named := a.matching(ask.Tool)
 	switch {

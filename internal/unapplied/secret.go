@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -135,7 +136,7 @@ func originOf(secret manifests.SecretGrant) string {
 	if len(secret.Schemes) > 0 {
 		scheme = secret.Schemes[0]
 	}
-	port := map[string]int{"http": 80, "https": 443}[scheme]
+	port := permission.DefaultPort(scheme)
 	if len(secret.Ports) > 0 {
 		port = secret.Ports[0]
 	}

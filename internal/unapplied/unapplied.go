@@ -80,7 +80,12 @@ func (a *applied) policy(policy *manifests.Policy) {
 	for i, deny := range policy.Deny {
 		a.deny(fmt.Sprintf("deny[%d]", i), deny)
 	}
-	a.approvals(policy)
+	for i, ask := range policy.Ask {
+		a.ask(fmt.Sprintf("ask[%d]", i), ask)
+	}
+	for i, approval := range policy.Approve {
+		a.approval(fmt.Sprintf("approve[%d]", i), approval)
+	}
 }
 
 func (a *applied) add(path, origin, text, fix string) {

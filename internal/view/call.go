@@ -136,8 +136,13 @@ func (c Call) Text(dir *string) string {
 		terminal.Field(&b, "answer", e.Message)
 	}
 	terminal.Field(&b, "took", usageLine(record))
-	terminal.Field(&b, "repairs", repairLines(record.Repairs)...)
-	terminal.Field(&b, "truncated", cutLines(record, dir)...)
+	terminal.Field(&b, "repairs", texts(record.Repairs, func(r tool.Repair) string {
+		return fmt.Sprintf("%s: %s to %s (%s)", cmp.Or(r.Path, "all arguments"), r.From, r.To, r.Rule)
+	})...)
+	terminal.Field(&b, "truncated", texts(record.Cuts, func(c tool.Cut) string {
+		return fmt.Sprintf("%s: %d of %d bytes were returned; %s", c.Part, c.Kept, c.Bytes,
+			OutputCommand(record.CallID, c.Part, 0, dir))
+	})...)
 	terminal.Field(&b, "hints", e.Hints...)
 	titled(&b, "calls that it made", madeTable(c.Calls))
 	titled(&b, "host calls", hostCallTable(record))
@@ -160,14 +165,6 @@ func (c Call) outcomeLine() string {
 		line += "; the tool was not started"
 	}
 	return line
-}
-
-// cutLines says which parts were truncated in the record, and how to see them in full.
-func cutLines(record tool.Record, dir *string) []string {
-	return texts(record.Cuts, func(c tool.Cut) string {
-		return fmt.Sprintf("%s: %d of %d bytes were returned; %s", c.Part, c.Kept, c.Bytes,
-			OutputCommand(record.CallID, c.Part, 0, dir))
-	})
 }
 
 // titled writes a text below a title, if there is any.
@@ -215,12 +212,6 @@ func usageLine(record tool.Record) string {
 		}
 	}
 	return line
-}
-
-func repairLines(repairs []tool.Repair) []string {
-	return texts(repairs, func(r tool.Repair) string {
-		return fmt.Sprintf("%s: %s to %s (%s)", cmp.Or(r.Path, "all arguments"), r.From, r.To, r.Rule)
-	})
 }
 
 func hostCallTable(record tool.Record) string {

@@ -130,7 +130,12 @@ func startingManifest(path string, found runtime.Recognised) string {
 		text += "# it imports functions of other modules: add libraries: {" + strings.Join(libraries, ", ") +
 			"} to module, with their files\n"
 	}
-	requests := examplesOf(found.Needed)
+	var requests []string
+	for _, kind := range found.Needed {
+		if text, ok := examples[kind]; ok {
+			requests = append(requests, text)
+		}
+	}
 	if len(requests) > 0 {
 		text += "# it imports functions that need these permissions: write what it really uses\n"
 	}
@@ -163,16 +168,6 @@ var examples = map[string]string{
 	"network": "network: [{host: api.example.com}]",
 	"secrets": "secrets: [{name: API_KEY, host: api.example.com, header: Authorization}]",
 	"tools":   "tools: [other_tool]",
-}
-
-// examplesOf returns example requests of these kinds, for those that a person must write.
-func examplesOf(kinds []string) (requests []string) {
-	for _, kind := range kinds {
-		if text, ok := examples[kind]; ok {
-			requests = append(requests, text)
-		}
-	}
-	return requests
 }
 
 // toolName returns a name that a tool can have.

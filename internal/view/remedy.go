@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/extism"
 	"github.com/caisson-run/caisson/tool"
@@ -250,20 +251,13 @@ func endpointsOf(schemes []string, ports []int) []endpoint {
 	for _, scheme := range schemes {
 		own := ports
 		if len(own) == 0 {
-			own = []int{defaultPort(scheme)}
+			own = []int{permission.DefaultPort(scheme)}
 		}
 		for _, port := range own {
 			endpoints = append(endpoints, endpoint{scheme, port})
 		}
 	}
 	return endpoints
-}
-
-func defaultPort(scheme string) int {
-	if scheme == "http" {
-		return 80
-	}
-	return 443
 }
 
 // flags returns a flag for each endpoint. Flags have hosts, ports and schemes, and always allow the
@@ -283,10 +277,10 @@ func (r ruleRequests) flags() string {
 			value = "'" + value + "'" // shells expand these
 		}
 		flags, covered = append(flags, "--allow-net "+value), append(covered, e)
-		switch { // a flag without a scheme covers both
-		case e.scheme == "https" && e.port == defaultPort("https"):
-			covered = append(covered, endpoint{"http", defaultPort("http")})
-		case e.scheme == "https":
+		if e.scheme == "https" { // a flag without a scheme covers both, and without a port the default of each
+			if e.port == permission.DefaultPort("https") {
+				e.port = permission.DefaultPort("http")
+			}
 			covered = append(covered, endpoint{"http", e.port})
 		}
 	}
@@ -301,7 +295,7 @@ func (e endpoint) flagValue(host string) string {
 	if e.scheme == "http" {
 		host = "http://" + host
 	}
-	if e.port != defaultPort(e.scheme) {
+	if e.port != permission.DefaultPort(e.scheme) {
 		host += fmt.Sprintf(":%d", e.port)
 	}
 	return host
