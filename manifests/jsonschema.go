@@ -55,8 +55,7 @@ func (s *schemaSource) text() []byte {
 
 const maxSchemaLine = 160
 
-// described returns a schema with the additions for it and for the schemas in it. They override keywords that the
-// reader noted, and are removed from texts.
+// described returns a schema with the additions for it and those in it, which override what the reader noted.
 func (n *node) described(path string, texts *node) *node {
 	all := objectOf()
 	about := texts.take(path)

@@ -133,8 +133,7 @@ func (r *reader) isForeign(root *node) bool {
 	return root == nil || root.kind != objectNode
 }
 
-// isOther reports whether a document says that it is of another kind, such as a manifest where a policy is wanted, and
-// adds that as its problem.
+// isOther adds a problem if a document says that it is of another kind, such as a manifest in place of a policy.
 func (r *reader) isOther(root *node, other subject) bool {
 	n := root.get("schema")
 	if n == nil || n.kind != textNode || n.text != other.schema {

@@ -112,8 +112,7 @@ func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
 	}
 }
 
-// fileGrants reads grants of directories. Overlapping grants may be for different tools, but a
-// repeated guest path must be a mistake.
+// fileGrants reads grants of directories. They may overlap for different tools, but equal guest paths are a mistake.
 func (r *reader) fileGrants(n *node, path string) []FileGrant {
 	var grants []FileGrant
 	r.list(n, path, maxList, func(n *node, path string) {

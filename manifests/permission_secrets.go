@@ -63,8 +63,7 @@ var (
 	prefixText = regexp.MustCompile(`^[!-~][ -~]{0,63}$`)
 )
 
-// hopHeaders are headers that control how a message is transmitted. A secret in one would change
-// the request itself (RFC 9110, sections 7.2 and 7.6.1).
+// hopHeaders control how a message is transmitted. A secret in one would change the request (RFC 9110, 7.2 and 7.6.1).
 var hopHeaders = [...]string{
 	"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive",
 	"proxy-connection", "proxy-authorization", "expect", "content-type",

@@ -79,8 +79,7 @@ func (r *reader) manifest(root *node) *Manifest {
 	return m
 }
 
-// namesIn returns the name, the aliases and the retired names in a document, whatever is wrong with it. It returns nil
-// if it does not say one name.
+// namesIn returns all names in a document, whatever is wrong with it. It returns nil if it does not say one name.
 func namesIn(root *node) []string {
 	var names, aliases []string
 	claim := func(to *[]string, n *node) {
@@ -161,8 +160,7 @@ func (r *reader) checkTogether(root *node, m *Manifest) {
 	r.checkRequirements(m)
 }
 
-// checkRequirements checks that directories without which the tool cannot be called are requested: the operator could
-// not grant them otherwise.
+// checkRequirements checks that required directories are requested: the operator could not grant them otherwise.
 func (r *reader) checkRequirements(m *Manifest) {
 	for i, required := range m.Requires {
 		for alternative := range strings.SplitSeq(required, "|") {
@@ -431,8 +429,7 @@ func (r *reader) checkText(parameters *node, m *Manifest) {
 	}
 }
 
-// plainObject reports keywords that do more than declare parameters, because they could reject
-// calls that a model is free to make.
+// plainObject reports keywords that do more than declare parameters, and could reject calls that a model may make.
 func (r *reader) plainObject(schema *node, path, fix string) {
 	known := []string{"type", "properties", "required", "additionalProperties", "description", "title", "$comment"}
 	for _, m := range schema.members {

@@ -124,8 +124,7 @@ func (r *reader) addMember(n *node, m member, path string, seen map[string]posit
 	n.members = append(n.members, m)
 }
 
-// object reads the members of an object. It returns false if n is not an object, or if it is a document of another
-// kind.
+// object reads the members of an object. It returns false if n is none, or a document of another kind.
 func (r *reader) object(n *node, path string, fields ...field) bool {
 	if n.schema != nil {
 		n.noteFields(fields)

@@ -50,8 +50,7 @@ func (r *reader) yaml(source []byte) *node {
 	return r.yamlNode(document.Content[0], "", 0)
 }
 
-// decodeYAML reads the next document. The parser has panicked on hostile input, so a panic is
-// returned as a syntax error.
+// decodeYAML reads the next document. The parser has panicked on hostile input, which is a syntax error.
 func decodeYAML(decoder *yaml.Decoder) (document *yaml.Node, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -135,8 +134,7 @@ func (r *reader) checkYAMLKey(key *yaml.Node, at position, path string) {
 // jsonNumber is the grammar of numbers in RFC 8259, section 6.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// yamlScalar reads the plain forms that YAML 1.2 and JSON read alike. It rejects other forms of
-// numbers, because readers disagree on their meaning.
+// yamlScalar reads the plain forms that YAML 1.2 and JSON read alike, since readers disagree on others.
 func (r *reader) yamlScalar(source *yaml.Node, at position, path string) *node {
 	n := &node{kind: textNode, at: at, text: source.Value}
 	if source.Style&^yaml.TaggedStyle != 0 {
@@ -172,8 +170,7 @@ func objectOf(members ...member) *node {
 
 func keyed(key string, value *node) member { return member{key: key, value: value} }
 
-// flow returns a value as one line of YAML. It returns false if the value contains text that is not plain, because
-// people paste the line and must be able to read it.
+// flow returns a value as one line of YAML, and whether its text is plain, as people who paste it must read it.
 func (n *node) flow() (string, bool) {
 	var b bytes.Buffer
 	plain := true
@@ -187,8 +184,7 @@ func (n *node) flow() (string, bool) {
 	return b.String(), plain
 }
 
-// isPlain reports whether a text contains only letters, digits, and the punctuation of names,
-// paths, hosts and headers. None of these is special between double quotes.
+// isPlain reports whether a text has only letters, digits and punctuation that is not special in double quotes.
 func isPlain(text string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("/._-+@, *:~=", c)

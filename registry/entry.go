@@ -160,8 +160,7 @@ func (e Entry) Asks() string {
 	return ""
 }
 
-// isolate runs a tool's code on a separate goroutine, so that neither a panic nor runtime.Goexit in
-// it ends the caller. It reports whether the code returned.
+// isolate runs a tool's code apart, so that neither a panic nor runtime.Goexit ends the caller, and reports its return.
 func isolate(do func()) (returned bool) {
 	done := make(chan struct{})
 	go func() {

@@ -171,8 +171,7 @@ func (r *Registry) admit(name string, expected tool.Registration) (*entry, *tool
 	return e, nil
 }
 
-// gate counts the running calls of one tool across all registries that share it, so that the tool
-// is closed after the last of them and gets none afterwards.
+// gate counts a tool's running calls in all registries, so that it is closed after the last and gets none then.
 type gate struct {
 	mu      sync.Mutex
 	running int

@@ -184,8 +184,7 @@ func ParseCalls(document []byte) ([]Call, error) {
 	return calls, nil
 }
 
-// misread words the error of decoding the value after the first bytes of a text. Places are those in the
-// whole text.
+// misread words the error of decoding the value after the first bytes of a text, with places in the whole text.
 func misread(text []byte, start int, err error) error {
 	unread := bytes.Clone(text)
 	for i, c := range unread[:start] {

@@ -3,6 +3,8 @@ package tool
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
 // ChatResponse is one complete response of a language model, from any provider.
@@ -39,7 +41,7 @@ type ProviderItem struct {
 // MarshalJSON writes the response. An empty list is [].
 func (r ChatResponse) MarshalJSON() ([]byte, error) {
 	type plain ChatResponse // without this method
-	r.ToolCalls = orEmpty(r.ToolCalls)
+	r.ToolCalls = jsontext.List(r.ToolCalls)
 	return json.Marshal(plain(r))
 }
 
@@ -88,8 +90,8 @@ type StreamResponse struct {
 // MarshalJSON writes the chunk. Empty lists are [].
 func (r StreamResponse) MarshalJSON() ([]byte, error) {
 	type plain StreamResponse // without this method
-	r.KnowledgeReferences = orEmpty(r.KnowledgeReferences)
-	r.ToolCalls = orEmpty(r.ToolCalls)
+	r.KnowledgeReferences = jsontext.List(r.KnowledgeReferences)
+	r.ToolCalls = jsontext.List(r.ToolCalls)
 	return json.Marshal(plain(r))
 }
 

@@ -78,8 +78,7 @@ func (e *Emission) Check() error {
 		Shown(string(e.Type), 32))
 }
 
-// check rejects an emission that lacks a member that its type needs, or has one that its type does not use,
-// because its author means something else.
+// check rejects a missing member that the type needs, or one that it does not use: its author means something else.
 func (e *Emission) check(needs string, ok bool, takes ...string) error {
 	if !ok {
 		return fmt.Errorf("an emission of type %s needs %s", e.Type, needs)
@@ -115,8 +114,7 @@ func (e *Emission) hasImage() bool {
 	return bytes.HasPrefix(e.Data, []byte{'"'}) && err == nil && len(image) > 0
 }
 
-// isLink reports whether a JSON value is a string with the URL of a page. Other schemes, such as
-// javascript, are dangerous to follow, and a user name disguises the host.
+// isLink reports whether a JSON value is the URL of a page. Other schemes are dangerous, and users disguise hosts.
 func isLink(value []byte) bool {
 	var text string
 	if json.Unmarshal(value, &text) != nil {

@@ -242,18 +242,10 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Incomplete: r.Incomplete,
 		Result:     string(result), Success: r.Result.Success, Skipped: r.Skipped,
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
-		Repairs: orEmpty(r.Repairs), Denials: orEmpty(r.Denials), HostCalls: orEmpty(r.HostCalls), Log: r.Log, Usage: r.Usage,
+		Repairs: jsontext.List(r.Repairs), Denials: jsontext.List(r.Denials), HostCalls: jsontext.List(r.HostCalls), Log: r.Log, Usage: r.Usage,
 		Source: r.Source, Parent: r.Parent, Cuts: r.Cuts,
 	}
 	return jsontext.Encode(wire)
-}
-
-// orEmpty returns a list that is [] in JSON, never null.
-func orEmpty[E any](list []E) []E {
-	if list == nil {
-		return []E{}
-	}
-	return list
 }
 
 // UnmarshalJSON reads the wire form.

@@ -248,8 +248,7 @@ const batchExample = `  caisson batch response.json --tools ./wasm-tools
   caisson batch --resume 019c1a2b-3c4d-7e5f-8a9b-0c1d2e3f4a5b outputs.json ` +
 	`--approve call_2@5f0c8a91d3e27b640fce --refuse 'call_3=not this file'`
 
-// readCalls reads the calls of a document in the dialect of the flag, or else the document's own; nil
-// for none. It fails if their results could not be written, before anything runs.
+// readCalls reads the calls of a document, and fails before anything runs if their results could not be written.
 func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect, error) {
 	dialect, err := dialectNamed(o.dialect)
 	if o.dialect == "" {
@@ -333,8 +332,7 @@ func answerable(dialect dialects.Dialect, calls []tool.Call) error {
 	return err
 }
 
-// notCalls returns the failure for a document that is neither calls nor a message, and says what to
-// pass instead: hints, if given.
+// notCalls returns the failure for a document that is neither calls nor a message. The hints say what to pass.
 func notCalls(err error, hints ...string) *failure {
 	if len(hints) == 0 {
 		hints = []string{

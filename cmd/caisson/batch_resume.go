@@ -74,8 +74,7 @@ func (o *batchOptions) settle(place *batches.Place, pending []tool.Action, ended
 	o.hint(hints...)
 }
 
-// hasToolsOf rejects resuming without the tool of a paused call, because the call would fail for
-// good.
+// hasToolsOf rejects resuming without the tool of a paused call, because the call would fail for good.
 func (h *host) hasToolsOf(pending []tool.Action) error {
 	for _, action := range pending {
 		if _, ok := h.registry.Get(action.Call.Function.Name); !ok {
@@ -87,8 +86,7 @@ func (h *host) hasToolsOf(pending []tool.Action) error {
 	return nil
 }
 
-// changedHints names the approved calls that need approval again because their actions have
-// changed since they were reviewed.
+// changedHints names the approved calls that need approval again: their actions have changed since they were reviewed.
 func changedHints(before, after []tool.Action) []string {
 	var hints []string
 	for _, action := range after {
@@ -133,8 +131,7 @@ func (o *options) unknownBatch(err error) *failure {
 	return failed(exitUsage, err.Error(), hint)
 }
 
-// answers returns all answers that were given for the batch's pending actions. OUTPUTS may be in
-// any dialect, unless the flag names one.
+// answers returns all answers to the pending actions. OUTPUTS may be in any dialect, unless the flag names one.
 func (o *batchOptions) answers(
 	ctx context.Context, outputs []string, dialect dialects.Dialect, pending []tool.Action,
 ) (dialects.Answers, error) {
@@ -233,8 +230,7 @@ func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error)
 	return approvals, nil
 }
 
-// approvalOf parses the value of --approve: CALL-ID@FINGERPRINT[=once|session|DURATION]. Providers'
-// ids may contain @ and = themselves.
+// approvalOf parses CALL-ID@FINGERPRINT[=once|session|DURATION]. Providers' ids may contain @ and = themselves.
 func approvalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	var none tool.Approval
 	parts := regexp.MustCompile(`^(.+)@([0-9a-f]+)(?:=(.*))?$`).FindStringSubmatch(text)

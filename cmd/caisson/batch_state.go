@@ -186,8 +186,7 @@ func unreadableAnswers(err error) error {
 		`want results as the provider takes them, or {"tool_outputs": [{"tool_call_id": "call_1", "output": "TEXT"}]}`)
 }
 
-// answersIn reads results in a dialect. It rejects documents without results, because results in
-// another dialect may look like unrelated messages.
+// answersIn rejects documents without results, because those in another dialect may look like unrelated messages.
 func answersIn(dialect dialects.Dialect, document []byte) (dialects.Answers, error) {
 	answers, err := dialect.Answers(document)
 	if err == nil && len(answers.Outputs)+len(answers.Named)+len(answers.Approvals) == 0 && answers.Earlier == nil {

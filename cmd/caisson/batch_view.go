@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/dialects/responses"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/terminal"
-	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -139,8 +139,7 @@ type submitted struct {
 	CallIDs []string        `json:"call_ids"`   // Caisson's, in the same order
 }
 
-// tell prints the outcome of a batch and stores a paused one, at its place or, if that is nil, a new
-// one. It returns the command's error.
+// tell prints the outcome of a batch and stores a paused one, at its place or, if that is nil, a new one.
 func (o *batchOptions) tell(
 	ctx context.Context, h *host, v *batchView, ended executor.Report, place *batches.Place,
 ) error {
@@ -204,7 +203,7 @@ func (v *batchView) results(records []tool.Record) (json.RawMessage, error) {
 	if v.dialect != nil && !v.o.json {
 		return v.dialect.Results(records)
 	}
-	return encoded(view.List(records))
+	return encoded(jsontext.List(records))
 }
 
 // waiting returns the outputs and approvals that the pending actions need.
@@ -236,8 +235,7 @@ func nameOf(dialect dialects.Dialect) string {
 	return dialect.Name()
 }
 
-// batchFailed is the status of a batch that could not be stored or printed. Its results are the
-// records of the calls that have ended.
+// batchFailed is the status of a batch that could not be stored or printed. Its results are the records so far.
 const batchFailed executor.Status = "failed"
 
 // salvage prints the records of the calls that have ended after another failure. A caller that did
@@ -258,7 +256,7 @@ func (v *batchView) salvage(ended executor.Report, failures *failure, err error)
 }
 
 func (v *batchView) showRecords(ended executor.Report) error {
-	results, err := encoded(view.List(ended.Records))
+	results, err := encoded(jsontext.List(ended.Records))
 	if err != nil {
 		return err
 	}

@@ -35,15 +35,13 @@ func arePairs(words []string, tolerant bool) (pairs bool, wrong int) {
 	return found > 0, other
 }
 
-// isBare reports whether a word can only be a VALUE, or a KEY without one: no JSON, not even with mistakes, and not
-// the name of an input.
+// isBare reports whether a word can only be a VALUE or a KEY: no JSON, even with mistakes, and no name of an input.
 func isBare(word string) bool {
 	return strings.TrimSpace(word) != "" && word != "-" && !strings.HasPrefix(word, "@") &&
 		!strings.ContainsAny(word, "{[\"'`") && !json.Valid([]byte(word))
 }
 
-// wrongWord returns the failure for a word that is not KEY=VALUE. It says how to write it, as far as the
-// parameters of the tool tell.
+// wrongWord returns the failure for a word that is not KEY=VALUE. It says how to write it, as far as that is known.
 func wrongWord(m *manifests.Manifest, words []string, wrong int) *failure {
 	example := ""
 	pair := func(key, value string) { example = ", such as " + key + "=" + terminal.Quote(value) }

@@ -144,8 +144,7 @@ func isPlain(text string) bool {
 	return terminal.EscapeLine(text) == text && strings.TrimSpace(text) == text
 }
 
-// valuesOf completes the values of a parameter that its schema lists, as NAME=VALUE: those that a call takes as
-// written.
+// valuesOf completes the values that a parameter's schema lists, as NAME=VALUE: those that a call takes as written.
 func valuesOf(ctx context.Context, m *manifests.Manifest, name string) (words []cobra.Completion) {
 	if m.Parameters == nil || slices.Contains(m.Context, name) {
 		return nil

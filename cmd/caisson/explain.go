@@ -133,8 +133,7 @@ func find(store records.Folder, id string) (records.Entry, error) {
 	return entry, failed(exitUsage, text, newestHints(store, newest)...)
 }
 
-// newestOf returns the call at the top of the newest call's chain of callers. It may be the call
-// itself.
+// newestOf returns the call at the top of a call's chain of callers, which may be the call itself.
 func newestOf(store records.Folder, id string) string {
 	for {
 		entry, err := store.Find(id)

@@ -55,8 +55,7 @@ func fullHints(calls []tool.HostCall) (hints []string) {
 	return hints[:min(len(hints), 3)]
 }
 
-// alsoDenied describes the last denial that may matter to a failure that has another reason, and the secrets that
-// requests lacked.
+// alsoDenied describes the last denial that may matter to a failure with another reason, and the lacking secrets.
 func alsoDenied(denials []tool.Denial) []string {
 	var hints []string
 	for _, d := range denials {
@@ -93,8 +92,7 @@ func (h *host) nestedHints() []string {
 	return hints
 }
 
-// internalFailure explains a failure of the host to the operator. A failure caused by a module or a
-// directory is a configuration error.
+// internalFailure explains a failure of the host to the operator. A module or a directory is a configuration error.
 func (h *host) internalFailure(record tool.Record) *failure {
 	name, cause := record.Function.Name, h.observer.causes[record.CallID]
 	if cause == nil {
@@ -133,8 +131,7 @@ var limitValues = map[tool.Kind]func(runtime.Limits) int64{
 	tool.Fuel:     func(l runtime.Limits) int64 { return l.Fuel },
 }
 
-// limitHints names the lowest of three limits, which is the one to raise: that of the profile that the call names,
-// the manifest's or the flag's.
+// limitHints names the lowest limit, which is the one to raise: that of the named profile, the manifest or the flag.
 func (h *host) limitHints(record tool.Record) []string {
 	name, kind := record.Function.Name, record.Result.Kind
 	entry, ok := h.registry.Get(name)
@@ -157,8 +154,7 @@ func (h *host) limitHints(record tool.Record) []string {
 	return []string{limit.Raise(entry.Manifest.File, placeIn(entry.Manifest, limit.Key))}
 }
 
-// profileHint names the profiles that allow more, if the profile that an argument names limits the call. Otherwise it
-// returns "".
+// profileHint names the profiles that allow more, if the profile that an argument names limits the call.
 func profileHint(value func(runtime.Limits) int64, argument, profile string, t *runtime.Tool) string {
 	profiles := t.ProfileLimits()
 	if profile == "" || !lower(value(profiles[profile]), value(t.Limits())) {
@@ -197,8 +193,7 @@ const callPermission = "tools"
 
 const secretPermission = "secrets"
 
-// withheld returns the grants of a tool that have no effect, such as a secret whose variable is not set, and how to see
-// the rest.
+// withheld returns the grants of a tool that have no effect, such as a secret that is not set, and how to see the rest.
 func (h *host) withheld(name string) []string {
 	var hints []string
 	if entry, ok := h.registry.Get(name); ok {

@@ -227,8 +227,7 @@ func parseMount(text string) (manifests.FileGrant, error) {
 
 type contextValue struct{ key, value string }
 
-// addContext adds a value: KEY=VALUE. Keys may not differ only in case, because many JSON decoders
-// ignore case.
+// addContext adds a value: KEY=VALUE. Keys may not differ only in case, because many JSON decoders ignore case.
 func (o *options) addContext(text string) error {
 	key, value, ok := strings.Cut(text, "=")
 	if !ok || key == "" {

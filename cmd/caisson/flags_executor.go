@@ -49,8 +49,7 @@ func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
 	o.compileFlags(command)
 }
 
-// leastOutput is the minimum size of a truncated result. The notice that says how to read the rest
-// takes a few hundred bytes of it.
+// leastOutput is the minimum size of a truncated result, which has a notice of a few hundred bytes about the rest.
 const leastOutput = 1 << 10
 
 // sizeFlag is a size of at least [leastOutput], or unlimited.
@@ -73,8 +72,7 @@ func parseMaxOutput(text string) (sizeFlag, error) {
 	return sizeFlag{bytes: int64(size)}, nil
 }
 
-// executorOptions returns the options for running the calls of one command. hint says where to find
-// the rest of a truncated result.
+// executorOptions returns the options for running calls. hint says where to find the rest of a truncated result.
 func (o *options) executorOptions(hint func(tool.Cut) string) (executor.Options, error) {
 	if o.noRepair && o.tolerantJSON {
 		return executor.Options{}, failed(exitUsage, "--no-repair and --tolerant-json cannot be used together")
@@ -96,8 +94,7 @@ func (o *options) executorOptions(hint func(tool.Cut) string) (executor.Options,
 	return options, nil
 }
 
-// output returns how results are truncated. If a flag sets the size of each result, their total is
-// not limited.
+// output returns how results are truncated. If a flag sets the size of each, their total is not limited.
 func (o *options) output(hint func(tool.Cut) string) executor.Output {
 	if o.maxOutput.unlimited {
 		return executor.Output{Unlimited: true}

@@ -23,8 +23,7 @@ func (e secretError) Error() string { return string(e) }
 
 type object map[string]any
 
-// asPolicy parses a policy made from flags, so that flags cannot grant anything that a file could
-// not.
+// asPolicy parses a policy made from flags, so that flags cannot grant anything that a file could not.
 func asPolicy(policy object) (*manifests.Policy, error) {
 	policy["schema"] = manifests.PolicyV1
 	source, err := json.Marshal(policy)
@@ -69,8 +68,7 @@ func parseNetwork(text string) (manifests.NetworkGrant, error) {
 	return network, nil
 }
 
-// parseCall parses the value of --allow-call: the name of a tool that other tools may call if they
-// request it.
+// parseCall parses the value of --allow-call: the name of a tool that others may call if they request it.
 func parseCall(text string) (manifests.NameGrant, error) {
 	grant, err := asGrant("calls", text)
 	if err != nil {
@@ -83,8 +81,7 @@ func parseCall(text string) (manifests.NameGrant, error) {
 	return call, nil
 }
 
-// parseAsk parses the value of --ask: a tool's name, or a glob such as file_*, whose calls require
-// approval.
+// parseAsk parses the value of --ask: the name or the glob of tools whose calls require approval.
 func parseAsk(text string) (manifests.PolicyAsk, error) {
 	policy, err := asPolicy(object{"ask": []string{text}})
 	if err != nil {

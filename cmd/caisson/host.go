@@ -128,8 +128,7 @@ func (h *host) inspectCommand(name string, flags []string) string {
 	return h.options.repeatFlags("caisson inspect "+terminal.Quote(name), flags...)
 }
 
-// readOn says where to find the rest of a truncated result. A reference is the call's id, followed
-// by the part's name if it is not the output.
+// readOn says where to find the rest of a truncated result. Its reference begins with the call's id.
 func (h *host) readOn(cut tool.Cut) string {
 	if !h.Keeps() {
 		return "raise the limit with --max-output SIZE"

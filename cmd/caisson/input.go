@@ -42,8 +42,7 @@ func (e environment) readInput(ctx context.Context, name string) ([]byte, error)
 	}
 }
 
-// readAll is readInput without a context. The file may be a pipe, as passed by shells for <(…), which
-// blocks until it is opened.
+// readAll is readInput without a context. Opening a pipe, as shells pass for <(…), blocks.
 func (e environment) readAll(name string) ([]byte, error) {
 	from, called := e.stdin, "stdin"
 	if name != "-" {

@@ -28,8 +28,7 @@ func main() {
 			environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, compiler: compiler, exit: os.Exit}))
 }
 
-// stopSignals returns the signals that end the work. That of a terminal that is closed is one, unless nohup has it
-// ignored.
+// stopSignals returns the signals that end the work: also that of a closed terminal, unless nohup has it ignored.
 func stopSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -107,8 +107,7 @@ func (h *host) agentTools(more []string) (func() ([]string, error), error) {
 	}, nil
 }
 
-// addOutputTool adds the tool with which a model reads the rest of a result that was cut, unless a tool has
-// its name. It returns the name if it was added.
+// addOutputTool adds the tool that reads the rest of a cut result, unless its name is taken, and returns its name.
 func (h *host) addOutputTool() ([]string, error) {
 	pages, err := executor.OutputTool()
 	if err != nil {

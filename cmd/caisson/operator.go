@@ -19,7 +19,6 @@ import (
 )
 
 // sources returns the folders and manifests to load: those of the flags, then those of the policy.
-// It fails if one does not exist.
 func (op *operator) sources() ([]string, error) {
 	o := op.options
 	if o.only != "" {
@@ -136,8 +135,7 @@ func (op *operator) asks(m *manifests.Manifest) bool {
 	return len(op.policy.For(m.Name, m.File).Ask)+len(op.flags.For(m.Name, m.File).Ask) > 0
 }
 
-// contextValues returns the values of context parameters. A flag can set a value only if the policy
-// does not assign it another source.
+// contextValues returns the values of context parameters. Flags set none that the policy assigns to another source.
 func (op *operator) contextValues() (map[string]string, error) {
 	values := map[string]string{}
 	for _, source := range op.policy.Context {
@@ -167,8 +165,7 @@ func (op *operator) contextValues() (map[string]string, error) {
 	return values, nil
 }
 
-// contextSource returns the policy's source of a context value. It compares names without
-// regard to case, because many JSON decoders do.
+// contextSource returns the policy's source of a value, whatever the case of its name, which many JSON decoders ignore.
 func (op *operator) contextSource(name string) (manifests.ContextSource, bool) {
 	for _, source := range op.policy.Context {
 		if strings.EqualFold(source.Name, name) {

@@ -163,8 +163,7 @@ func notOpened(ctx context.Context, err error, cacheDir string, mode openMode) e
 	}
 }
 
-// causeOf returns the cause of an error of the runtime, since the operation says nothing to users. It returns other
-// errors unchanged.
+// causeOf returns the cause of an error of the runtime, whose operation says nothing to users, or err itself.
 func causeOf(err error) error {
 	if failure, ok := err.(*runtime.Error); ok {
 		return failure.Err

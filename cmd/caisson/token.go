@@ -239,8 +239,7 @@ func (o *options) tokenRevoke(id string) error {
 	return o.show(revoked, fmt.Sprintf("revoked: %s %s\n", revoked.ID, terminal.EscapeLine(revoked.Name)))
 }
 
-// tokensInUse returns the tokens in the state folder, or nil without one. open is set if none was ever created, so that
-// callers need none until the first is.
+// tokensInUse returns the tokens, or nil without a state folder. open is set if none was ever created.
 func (o *options) tokensInUse() (_ *auth.Tokens, open bool, err error) {
 	tokens, err := o.tokens()
 	if err != nil {

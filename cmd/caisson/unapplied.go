@@ -16,8 +16,7 @@ import (
 
 const shownUnapplied = 3
 
-// unapplied returns the operator's statements that have no effect on the loaded tools. If only one
-// manifest is inspected, they may apply to other tools, so it returns none.
+// unapplied returns the statements without an effect: none if one manifest is inspected, as others may need them.
 func (h *host) unapplied() []caisson.Unapplied {
 	if h.options.only != "" {
 		return nil

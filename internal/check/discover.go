@@ -16,8 +16,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/extism"
 )
 
-// discoverAll returns the manifests and policies at all paths, without duplicates, and a problem
-// for each unusable one.
+// discoverAll returns the manifests and policies at all paths, without duplicates, and a problem for each unusable one.
 func discoverAll(ctx context.Context, paths []string) (
 	files, policies []string, problems []manifests.Problem, err error,
 ) {
@@ -39,8 +38,7 @@ func discoverAll(ctx context.Context, paths []string) (
 	return Distinct(files), Distinct(policies), problems, nil
 }
 
-// discover returns the manifest files at a path, as a registry would load them, and a problem for
-// each unusable one.
+// discover returns the manifest files at a path, as a registry would load them, and a problem for each unusable one.
 func discover(ctx context.Context, path string) (files []string, problems []manifests.Problem, err error) {
 	files, err = registry.Files(ctx, path)
 	if ctx.Err() != nil {
@@ -81,8 +79,7 @@ func ExtismHint(command, folder string) string {
 // LookedFiles is among how many files of a folder manifests are looked for.
 const LookedFiles = 1000
 
-// manifestsIn reads the manifest in a file, or those that a manifest of Extism makes, with what else the
-// translation says.
+// manifestsIn reads the manifest in a file, or those that a manifest of Extism makes, with its translation.
 func manifestsIn(file string) ([]*manifests.Manifest, *extism.Translated, error) {
 	if extism.IsManifest(file) {
 		translated, err := extism.Load(file)
@@ -101,8 +98,7 @@ func manifestsIn(file string) ([]*manifests.Manifest, *extism.Translated, error)
 // PolicyName is the usual name of a policy file.
 const PolicyName = "caisson.yaml"
 
-// policyNames are the names of policy files. Files with these names are policies whatever they
-// contain.
+// policyNames are the names of policy files, whatever these contain.
 var policyNames = []string{PolicyName, "caisson.yml", "caisson.json"}
 
 // isPolicy reports whether a path is a policy file: by its name, or else by its schema key. If

@@ -18,8 +18,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/extism"
 )
 
-// manifests returns problems and warnings beyond the text of the manifests of a file. A problem that several functions
-// of a plug-in share is reported once.
+// manifests is manifest for those of one file. A problem that several functions of a plug-in share is reported once.
 func (c *checker) manifests(ctx context.Context, all []*manifests.Manifest) (problems, warnings []manifests.Problem) {
 	seen := map[manifests.Problem]bool{}
 	isRepeated := func(p manifests.Problem) bool {
@@ -115,8 +114,7 @@ func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Prob
 // scalar are the types of arguments that a command line can hold.
 const scalar = schema.String | schema.Number | schema.Boolean
 
-// unusable returns warnings about parameters that calls cannot use as the manifest wants to pass them: on the command
-// line, or from the host.
+// unusable returns warnings about parameters that cannot be passed as the manifest wants: as arguments, or by the host.
 func unusable(m *manifests.Manifest) (warnings []manifests.Problem) {
 	parameters := m.Parameters.Structure()
 	for i, template := range m.Module.Args {
@@ -200,8 +198,7 @@ func scripts(m *manifests.Manifest) (warnings []manifests.Problem) {
 	return warnings
 }
 
-// unusedDefaults returns a warning for each default in a tool's parameters that its own schema does not
-// allow: it is never filled in.
+// unusedDefaults returns a warning for each default that its own schema does not allow: it is never filled in.
 func unusedDefaults(ctx context.Context, m *manifests.Manifest) (warnings []manifests.Problem) {
 	var probe schema.Probe
 	seen := map[*schema.Node]bool{}

@@ -76,8 +76,7 @@ func Unloaded(problem error) []manifests.Problem {
 	return notLoaded(source, Leaves(problem))
 }
 
-// notLoaded returns a problem for each of the errors of a source that was not loaded as a whole, or of
-// a broken manifest if source is nil.
+// notLoaded returns a problem for each error of a source that was not loaded, or of a broken manifest if source is nil.
 func notLoaded(source *registry.Error, leaves []error) []manifests.Problem {
 	var all []manifests.Problem
 	from := ""
@@ -112,8 +111,7 @@ func notLoaded(source *registry.Error, leaves []error) []manifests.Problem {
 	return all
 }
 
-// lookAlikeProblem returns the problem of a tool that is not loaded because its name looks like another's, at the
-// place of the name.
+// lookAlikeProblem returns the problem of a tool whose name looks like another's, at the place of the name.
 func lookAlikeProblem(d *registry.DuplicateError) manifests.Problem {
 	read, _, err := manifestsIn(d.Dropped.File)
 	at := slices.IndexFunc(read, func(m *manifests.Manifest) bool { return m.Name == d.Name })

@@ -256,8 +256,7 @@ func (r *reader) check(name string, seen *nameSet) error {
 	return nil
 }
 
-// open advances to the first or the next element of a container. It returns false at the end of the
-// container, or if no element can follow.
+// open advances to the first or next element of a container. It returns false at its end, or if none can follow.
 func (r *reader) open(closing byte, first bool) bool {
 	if first {
 		r.at++ // the opening bracket
@@ -308,8 +307,7 @@ func (r *reader) string(index int) bool {
 	}
 }
 
-// plainLength returns the offset of the first quote, backslash or control character of a text, or its
-// length. It tests eight bytes at a time.
+// plainLength returns the offset of the first quote, backslash or control character, or the length: 8 bytes at a time.
 func plainLength(text string) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	n := 0

@@ -338,3 +338,11 @@ func Quote(text string) string {
 	quoted, _ := Encode(text) // a string can always be encoded
 	return string(quoted)
 }
+
+// List returns a list whose JSON is [] if it is empty, never null.
+func List[E any](list []E) []E {
+	if list == nil {
+		return []E{}
+	}
+	return list
+}

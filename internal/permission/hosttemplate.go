@@ -330,8 +330,7 @@ func (t HostTemplate) Intersect(other HostTemplate) (HostTemplate, bool) {
 	return both, true
 }
 
-// anchored returns a literal path. The anchor is what precedes the elements of a path: the volume,
-// and a separator if the path is rooted.
+// anchored returns a literal path. The anchor precedes its elements: the volume, and a separator if it is rooted.
 func anchored(anchor string, names []string) string {
 	if len(names) == 0 && (anchor == "" || !os.IsPathSeparator(anchor[len(anchor)-1])) {
 		return anchor + "."

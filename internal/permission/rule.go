@@ -61,8 +61,7 @@ type Statement struct {
 	Rule Rule
 }
 
-// nested returns the smaller of two values if one covers the other, and false otherwise. Two hosts
-// or paths are never in any other relation.
+// nested returns the smaller of two values if one covers the other. Hosts and paths are in no other relation.
 func nested[T interface{ Covers(other T) bool }](a, b T) (T, bool) {
 	switch {
 	case a.Covers(b):

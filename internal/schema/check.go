@@ -43,22 +43,32 @@ func (m *meter) text(v jsontext.Value) string {
 	return v.String()
 }
 
-func numberCheck(keyword string, want jsontext.Value) check {
-	if keyword == "multipleOf" {
+// bounds are the keywords that compare numbers: the field that has the bound, the order of a number and the bound as
+// [cmp.Compare] returns it, and the order in words.
+var bounds = map[string]struct {
+	field func(n *Node) *string
+	holds func(order int) bool
+	words string
+}{
+	"minimum":          {func(n *Node) *string { return &n.Minimum }, func(o int) bool { return o >= 0 }, "at least"},
+	"maximum":          {func(n *Node) *string { return &n.Maximum }, func(o int) bool { return o <= 0 }, "at most"},
+	"exclusiveMinimum": {exclusiveMinimum, func(o int) bool { return o > 0 }, "more than"},
+	"exclusiveMaximum": {exclusiveMaximum, func(o int) bool { return o < 0 }, "less than"},
+}
+
+func exclusiveMinimum(n *Node) *string { return &n.ExclusiveMinimum }
+func exclusiveMaximum(n *Node) *string { return &n.ExclusiveMaximum }
+
+// numberCheck returns the check of a bound, which it notes in the node, or of multipleOf.
+func numberCheck(n *Node, keyword string, want jsontext.Value) check {
+	b, isBound := bounds[keyword]
+	if !isBound {
 		return check{keyword, want, Number, multipleOf(want.Text())}
 	}
+	*b.field(n) = want.Text()
 	bound := parseDecimal(want.Text())
 	return check{keyword, want, Number, func(_ *meter, v jsontext.Value) bool {
-		switch order := parseDecimal(v.Text()).compare(bound); keyword {
-		case "minimum":
-			return order >= 0
-		case "maximum":
-			return order <= 0
-		case "exclusiveMinimum":
-			return order > 0
-		default:
-			return order < 0
-		}
+		return b.holds(parseDecimal(v.Text()).compare(bound))
 	}}
 }
 

@@ -40,13 +40,9 @@ func (e *Error) Error() string {
 // Unwrap returns [ErrSchema].
 func (e *Error) Unwrap() error { return ErrSchema }
 
-// Violation is one place where a value does not match its schema.
-type Violation struct {
-	// Path is the location in the value, such as items[2].name. It is empty for the value as a whole.
-	Path string `json:"path"`
-	// Message describes the mistake and the expected value.
-	Message string `json:"message"`
-}
+// Violation is one place where a value does not match its schema. Path is the location in the value, such as
+// items[2].name.
+type Violation Problem
 
 const maxViolations = 32
 

@@ -15,8 +15,7 @@ const maxKnown = 20
 // maxReasonRunes bounds one of the alternatives of a message.
 const maxReasonRunes = 300
 
-// explain says why a value does not fit a schema. It has the budget of a validation. When that is spent, it reports the
-// findings so far.
+// explain says why a value does not fit a schema, as far as the budget of a validation allows.
 func explain(ctx context.Context, root *Node, v jsontext.Value) error {
 	var found []finding
 	e := evaluation{meter: newMeter(ctx, 0)}

@@ -79,23 +79,13 @@ var typesNamed = map[string]Types{
 const typeNames = "string, number, integer, boolean, object, array, null"
 
 func typeName(v jsontext.Value) string {
-	switch v.Kind() {
-	case jsontext.Null:
-		return "null"
-	case jsontext.Bool:
-		return "boolean"
-	case jsontext.Number:
-		if isInteger(v.Text()) {
-			return "integer"
-		}
-		return "number"
-	case jsontext.String:
-		return "string"
-	case jsontext.Array:
-		return "array"
-	default:
-		return "object"
+	if v.Kind() == jsontext.Number && isInteger(v.Text()) {
+		return "integer"
 	}
+	return [...]string{
+		jsontext.Null: "null", jsontext.Bool: "boolean", jsontext.Number: "number", jsontext.String: "string",
+		jsontext.Array: "array", jsontext.Object: "object",
+	}[v.Kind()]
 }
 
 // Node is one of the schemas inside a schema, compiled. Its exported fields are its demands on the form of values, as

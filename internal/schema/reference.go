@@ -9,8 +9,7 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// maxAddressBytes is the maximum length of an $id, of the address of a reference, and of what they
-// resolve to. Each is kept for every schema that has one.
+// maxAddressBytes is the maximum length of an address, of which each schema may have one.
 const maxAddressBytes = 2048
 
 // recursive is the name under which a resource with $recursiveAnchor is found. No $dynamicAnchor has it.
@@ -41,8 +40,7 @@ type dynamicReference struct {
 	candidates []*Node
 }
 
-// resource returns the resource that a schema belongs to: that around it, or a new one if the schema is
-// the root or has an $id.
+// resource returns the resource that a schema belongs to: a new one if the schema is the root or has an $id.
 func (c *compiler) resource(n *Node, keywords jsontext.Value, at place) *resource {
 	within := at.in
 	isRoot := at.pointer == ""

@@ -165,8 +165,7 @@ type defect struct {
 
 func (d *defect) Error() string { return at(d.path, d.message) }
 
-// read parses one JSON value. It rejects texts that exceed a limit, are not UTF-8 or have duplicate
-// keys. The error is a *defect, or that of ctx.
+// read parses one JSON value within limits: UTF-8 without duplicate keys. The error is a *defect, or that of ctx.
 func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontext.Value, error) {
 	if len(text) > maxBytes {
 		return jsontext.Value{}, &defect{"", fmt.Sprintf("%d bytes are over the limit of %d", len(text), maxBytes)}

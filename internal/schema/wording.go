@@ -38,16 +38,10 @@ func oneOfText(want jsontext.Value) string {
 
 // sizeMessage explains a bound on a number or on a size.
 func sizeMessage(keyword, bound string, v jsontext.Value) string {
-	switch keyword {
-	case "minimum":
-		return fmt.Sprintf("must be at least %s, got %s", bound, show(v))
-	case "maximum":
-		return fmt.Sprintf("must be at most %s, got %s", bound, show(v))
-	case "exclusiveMinimum":
-		return fmt.Sprintf("must be more than %s, got %s", bound, show(v))
-	case "exclusiveMaximum":
-		return fmt.Sprintf("must be less than %s, got %s", bound, show(v))
-	case "multipleOf":
+	if b, isBound := bounds[keyword]; isBound {
+		return fmt.Sprintf("must be %s %s, got %s", b.words, bound, show(v))
+	}
+	if keyword == "multipleOf" {
 		return fmt.Sprintf("must be a multiple of %s, got %s", bound, show(v))
 	}
 	size, noun := v.Len(), "item"
@@ -72,8 +66,7 @@ func moreText(more int) string { return fmt.Sprintf("… %d more", more) }
 // shownRunes is the maximum number of characters of a value that a message shows.
 const shownRunes = 60
 
-// show returns the start of a value, as written except for white space, for a message. Its cost does not depend on the
-// size of the value.
+// show returns the start of a value for a message, without white space, at a cost that does not depend on its size.
 func show(v jsontext.Value) string {
 	const enough = shownRunes*utf8.UTFMax + 2*utf8.UTFMax
 	text := v.Text()

@@ -10,8 +10,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// requests adds a finding if a grant is for a host that its tools ask for, but for none of the requests that
-// they ask for there.
+// requests adds a finding if a grant is for a host that its tools ask for, but for none of their requests there.
 func (a *applied) requests(at string, grant manifests.NetworkGrant, origin string, receivers []*manifests.Manifest) {
 	element := manifests.Grants{Network: []manifests.NetworkGrant{grant}}.Elements()[0]
 	var asking []string
@@ -50,8 +49,7 @@ func meetsRequests(m *manifests.Manifest, granted manifests.NetworkPermission) (
 	return false, nil
 }
 
-// placeholders adds a finding for each context value in a host path that none of the tools that ask for the
-// directory has. Their calls are denied.
+// placeholders adds a finding for each context value in a host path that none of the tools that ask for it has.
 func (a *applied) placeholders(at string, grant manifests.FileGrant, origin string, receivers []*manifests.Manifest) {
 	var has []string
 	asked := false

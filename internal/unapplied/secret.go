@@ -13,8 +13,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// secret adds a finding if none of the tools that ask for a granted secret may send any request to the
-// origin to which the secret is bound. The secret is then never sent.
+// secret adds a finding if a granted secret is never sent: its tools may send no request to its origin.
 func (a *applied) secret(at string, grant manifests.SecretGrant, origin string, receivers []*manifests.Manifest) {
 	var first *unreached
 	for _, m := range receivers {
@@ -34,8 +33,7 @@ func (a *applied) secret(at string, grant manifests.SecretGrant, origin string, 
 	}
 }
 
-// networkOf returns what decides a tool's requests, as the runtime decides them: all that its manifest
-// requests and the policies and the profile say.
+// networkOf returns what decides a tool's requests: all that its manifest, the policies and the profile say.
 func (a *applied) networkOf(m *manifests.Manifest) network.Options {
 	options := network.Options{Tool: m.Name, Requests: m.Permissions.Network}
 	if a.profile.NoNetwork {
@@ -58,8 +56,7 @@ type unreached struct {
 	secret  manifests.SecretGrant
 }
 
-// reaches reports whether options allow any request to the secret's origin. If they are invalid, that
-// is reported elsewhere.
+// reaches reports whether options allow any request to the secret's origin, or are invalid, which others report.
 func (u *unreached) reaches(options network.Options) bool {
 	client, err := network.New(options)
 	if err != nil {
@@ -129,8 +126,7 @@ func methodsOf(requests []manifests.NetworkPermission, grants []manifests.Networ
 	return methods
 }
 
-// originOf returns the first origin of a secret: https unless it has schemes, and the scheme's own port
-// unless it has ports.
+// originOf returns the first origin of a secret, with the defaults of schemes and ports.
 func originOf(secret manifests.SecretGrant) string {
 	scheme := "https"
 	if len(secret.Schemes) > 0 {

@@ -214,3 +214,103 @@ func digestOf(m *manifests.Manifest) string {
 	info, _ := runtime.InspectModule(m) // an error does not matter if the digest is set
 	return info.SHA256
 }
+
+// shownAsked is the maximum number of names of requested tools that a text lists.
+const shownAsked = 5
+
+// uncalled says why granting or denying some tools the call of a name has no effect. It checks for the likeliest
+// mistake first. subject is the subject of the text, such as "none of its tools".
+func (a *applied) uncalled(subject, name string, callers []*manifests.Manifest) (text, fix string) {
+	called := a.tool(name)
+	if called == nil {
+		return fmt.Sprintf("there is no tool %q here to call", name), a.fixFor(name)
+	}
+	asked := askedBy(callers)
+	// A permission applies to one name, not to the tool's other names.
+	for _, other := range asked {
+		if a.tool(other) != called {
+			continue
+		}
+		relation := fmt.Sprintf("it is an alias of %s", called.Name)
+		if name == called.Name {
+			relation = fmt.Sprintf("it has the alias %s", other)
+		}
+		return fmt.Sprintf("%s asks to call %s: %s, and the manifest asks for %s", subject, name, relation, other),
+			"write " + other
+	}
+	text = fmt.Sprintf("%s asks to call %s", subject, name)
+	if more := len(asked) - shownAsked; more > 0 {
+		asked = append(asked[:shownAsked], fmt.Sprintf("and %d more", more))
+	}
+	if len(asked) > 0 {
+		text += fmt.Sprintf(" (they ask for: %s)", strings.Join(asked, ", "))
+	}
+	return text, "write a name that a manifest has under permissions.tools, or remove it"
+}
+
+func (a *applied) tool(name string) *manifests.Manifest {
+	at := slices.IndexFunc(a.tools, func(m *manifests.Manifest) bool { return m.Name == name })
+	if at < 0 {
+		at = slices.IndexFunc(a.tools, func(m *manifests.Manifest) bool { return slices.Contains(m.Aliases, name) })
+	}
+	if at < 0 {
+		return nil
+	}
+	return a.tools[at]
+}
+
+func askedBy(callers []*manifests.Manifest) []string {
+	var names []string
+	for _, m := range callers {
+		for _, name := range m.Permissions.Tools {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func (a *applied) ask(at string, ask manifests.PolicyAsk) {
+	named := a.matching(ask.Tool)
+	switch {
+	case len(named) == 0:
+		a.unnamed(at, ask.Origin, ask.Tool)
+	case !slices.ContainsFunc(named, runsHere):
+		a.add(at, ask.Origin, "it has no effect, because the client runs these tools and sees each call first", "remove it")
+	}
+}
+
+func runsHere(m *manifests.Manifest) bool { return m.Execution != manifests.ExecutionClient }
+
+func (a *applied) approval(at string, approval manifests.PolicyApproval) {
+	alone := manifests.Policy{Approve: []manifests.PolicyApproval{approval}}
+	named := a.named(at, approval.Origin, approval.Tools)
+	if len(named) == 0 {
+		return
+	}
+	given := slices.DeleteFunc(named,
+		func(m *manifests.Manifest) bool { return len(alone.For(m.Name, m.File).Approved) == 0 })
+	if len(given) == 0 {
+		a.elsewhere(at, approval.Origin, approval.Source)
+		return
+	}
+	asking := slices.DeleteFunc(given, func(m *manifests.Manifest) bool { return !m.Behavior.Destructive || !runsHere(m) })
+	switch {
+	case len(asking) == 0:
+		a.add(at, approval.Origin, "it has no effect, because none of its tools is both destructive and run here",
+			"remove it")
+	case approval.SHA256 != "" &&
+		!slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, approval.SHA256) }):
+		a.add(at+".sha256", approval.Origin, fmt.Sprintf("none of its tools has the module with sha256 %s", approval.SHA256),
+			fixDigest)
+	case !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return !a.alwaysAsked(m) }):
+		a.add(at, approval.Origin, "it has no effect, because calls of its tools always need approval",
+			"remove it, or the entries under ask")
+	}
+}
+
+// alwaysAsked reports whether the policies require approval for every call of a tool.
+func (a *applied) alwaysAsked(m *manifests.Manifest) bool {
+	return slices.ContainsFunc(a.asks, func(ask manifests.PolicyAsk) bool { return matches(ask.Tool, m) })
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/internal/check"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
@@ -64,7 +65,7 @@ func NewCall(entry records.Entry, calls []records.Entry, exit int) Call {
 		Calls: make([]made, len(calls)), entry: entry, exit: exit,
 		Explanation: explanation{
 			Outcome: outcomeOf(record), Message: record.Result.Error, Cause: entry.Cause, Ran: !record.Skipped,
-			Hints: List(kindHints(record.Result.Kind, entry)), Denials: []denied{},
+			Hints: jsontext.List(kindHints(record.Result.Kind, entry)), Denials: []denied{},
 		},
 	}
 	for i, entry := range calls {
@@ -82,7 +83,7 @@ func NewCall(entry records.Entry, calls []records.Entry, exit int) Call {
 				"approve the paused call with --approve, or all calls of a destructive tool with --approve-tool")
 		}
 		c.Explanation.Denials = append(c.Explanation.Denials,
-			denied{Request: d.Permission + " " + d.Value, Rule: d.Rule, Hints: List(hints), Note: d.Note})
+			denied{Request: d.Permission + " " + d.Value, Rule: d.Rule, Hints: jsontext.List(hints), Note: d.Note})
 	}
 	return c
 }

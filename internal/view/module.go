@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
@@ -27,8 +28,8 @@ type Module struct {
 
 // NewModule describes the module in a file.
 func NewModule(file string, found runtime.Recognised) Module {
-	m := Module{File: file, Kind: string(found.Kind), Functions: List(found.Functions), Unoffered: found.Unoffered,
-		Libraries: List(found.Libraries), recognised: found}
+	m := Module{File: file, Kind: string(found.Kind), Functions: jsontext.List(found.Functions), Unoffered: found.Unoffered,
+		Libraries: jsontext.List(found.Libraries), recognised: found}
 	if found.Kind != runtime.ModuleLibrary {
 		m.Manifest = startingManifest(file, found)
 	}

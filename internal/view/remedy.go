@@ -50,8 +50,7 @@ func (r Remedy) Hints(manifest, policy string) []string {
 // IsGrant reports whether the policy lacks an element of its grants rather than a key.
 func (r Remedy) IsGrant() bool { return strings.HasPrefix(r.Policy, "- ") }
 
-// extismLine returns the members that are missing in a manifest of Extism. line is what a manifest of
-// Caisson would have.
+// extismLine returns the members missing in a manifest of Extism. line is what a manifest of Caisson would have.
 func extismLine(rule json.RawMessage, line string) string {
 	var requests struct {
 		Network []struct{ Host string }
@@ -241,8 +240,7 @@ type endpoint struct {
 	port   int
 }
 
-// endpointsOf returns an endpoint for each scheme and port. Without schemes it uses https, and
-// without ports the default ports.
+// endpointsOf returns an endpoint for each scheme and port, which are https and the default ones if there are none.
 func endpointsOf(schemes []string, ports []int) []endpoint {
 	if len(schemes) == 0 {
 		schemes = []string{"https"}
@@ -260,8 +258,7 @@ func endpointsOf(schemes []string, ports []int) []endpoint {
 	return endpoints
 }
 
-// flags returns a flag for each endpoint. Flags have hosts, ports and schemes, and always allow the
-// usual methods.
+// flags returns a flag for each endpoint. Flags have hosts, ports and schemes, and allow the usual methods.
 func (r ruleRequests) flags() string {
 	if slices.ContainsFunc(r.Methods, func(method string) bool { return !slices.Contains(FlagMethods, method) }) {
 		return ""

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -99,7 +100,7 @@ func NewTool(
 			StderrBytes: int64(l.Stderr), OpenFiles: l.OpenFiles, DiskBytes: int64(l.DiskBytes),
 			HTTPCalls: l.HTTPCalls, HTTPBytes: int64(l.HTTPBytes), Fuel: l.Fuel,
 		},
-		Reuse: reuseOf(m.Behavior, reused), Context: List(m.Context),
+		Reuse: reuseOf(m.Behavior, reused), Context: jsontext.List(m.Context),
 		Parameters: m.ModelParameters, ParameterAliases: map[string]string{},
 	}
 	for _, alias := range m.ParameterAliases {
@@ -143,9 +144,9 @@ func reuseOf(b manifests.Behavior, usual time.Duration) reuse {
 func (t *Tool) AddModule(m modules.Module, info runtime.ModuleInfo, err error) {
 	t.Module = toolModule{
 		Path: m.Path, SHA256: info.SHA256, Pinned: m.SHA256 != "", Bytes: info.Bytes,
-		Imports: List(slices.Compact(info.Imports)), Exports: List(info.Exports), Libraries: List(info.Libraries),
+		Imports: jsontext.List(slices.Compact(info.Imports)), Exports: jsontext.List(info.Exports), Libraries: jsontext.List(info.Libraries),
 		MemoryBytes: info.MemoryBytes, Interpreter: info.Interpreter,
-		SeededGenerators: List(info.SeededGenerators), Unused: List(info.Unused),
+		SeededGenerators: jsontext.List(info.SeededGenerators), Unused: jsontext.List(info.Unused),
 		SuccessCodes: slices.Concat([]int{0}, m.SuccessCodes), StderrPrivate: m.Stderr == modules.StderrPrivate,
 	}
 	if err != nil {
@@ -167,12 +168,4 @@ func texts[T any](elements []T, text func(T) string) (all []string) {
 		all = append(all, text(element))
 	}
 	return all
-}
-
-// List returns the slice, or an empty one for nil, so that JSON has [] instead of null.
-func List[T any](elements []T) []T {
-	if elements == nil {
-		return []T{}
-	}
-	return elements
 }

@@ -132,8 +132,7 @@ type field struct {
 	holds reflect.Type
 }
 
-// fields returns a struct's fields by their JSON names and aliases. A field hides those of the same name
-// in embedded structs.
+// fields returns a struct's fields by JSON names and aliases. A field hides those of that name in embedded structs.
 func fields(t reflect.Type) map[string]field {
 	all, depths := map[string]field{}, map[string]int{}
 	for _, f := range reflect.VisibleFields(t) {
