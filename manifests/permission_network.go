@@ -47,8 +47,7 @@ type NetworkGrant struct {
 
 // NetworkDeny denies requests that match all of its fields. An empty field matches everything.
 type NetworkDeny struct {
-	// Host is as in [NetworkPermission]. An address here does not cover names that resolve to it;
-	// use Addresses for that.
+	// Host is as in [NetworkPermission]. An address here does not cover names that resolve to it; use Addresses for that.
 	Host      string
 	Ports     []int
 	Methods   []string

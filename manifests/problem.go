@@ -19,8 +19,7 @@ type Problem struct {
 	// Line and Column count from 1, columns in characters.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Path is the place in the document, such as limits.memory or tests[0].name. It is empty for
-	// the document as a whole.
+	// Path is the place in the document, such as limits.memory or tests[0].name. It is empty for the document as a whole.
 	Path    string       `json:"path"`
 	Kind    mistake.Kind `json:"kind"`
 	Message string       `json:"message"` // the cause

@@ -230,9 +230,8 @@ const maxName = 64
 
 var validName = regexp.MustCompile(fmt.Sprintf(`^[a-zA-Z0-9_-]{1,%d}$`, maxName)).MatchString
 
-// Nearest returns the names of at most n tools that name may have been meant for, nearest first and
-// then by name. It may be empty. It never includes unavailable tools. Aliases and retired names count as
-// names of their tool.
+// Nearest returns the names of at most n tools that name may have been meant for, nearest first and then by name. It
+// may be empty. It never includes unavailable tools. Aliases and retired names count as names of their tool.
 func (r *Registry) Nearest(name string, n int) []string {
 	if n <= 0 || name == "" || len(name) > maxName {
 		return nil

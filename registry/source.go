@@ -173,8 +173,7 @@ func (r *Registry) addAll(all []*entry) (unused []*entry, err error) {
 	defer r.mu.Unlock()
 	for _, e := range all {
 		if e.tool == nil {
-			// It is broken, or its name was taken when the tools were opened. Names are never
-			// released, so it is still taken.
+			// It is broken, or its name was taken when the tools were opened. Names are never released, so it is still taken.
 			if r.names.add(e) == nil {
 				r.noteChange()
 			}

@@ -14,8 +14,7 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// Limits on the arguments of one call. They bound the cost of hostile input and are far above what a
-// model writes.
+// Limits on the arguments of one call. They bound the cost of hostile input and are far above what a model writes.
 const (
 	MaxArgumentsBytes = 1 << 20
 	MaxArgumentsDepth = 64
@@ -30,9 +29,8 @@ func (e *ArgumentsError) Error() string { return "invalid arguments: " + e.Err.E
 // Unwrap returns the cause.
 func (e *ArgumentsError) Unwrap() error { return e.Err }
 
-// Arguments is a JSON object whose members keep their order and their text, so that numbers are
-// passed on unchanged. The zero value is an empty object. It is immutable: With and Without
-// return changed copies.
+// Arguments is a JSON object whose members keep their order and their text, so that numbers are passed on unchanged.
+// The zero value is an empty object. It is immutable: With and Without return changed copies.
 type Arguments struct {
 	members  []member
 	document *jsontext.Document // that members are from; nil if there is none
@@ -144,9 +142,8 @@ func (a Arguments) size() int {
 	return size
 }
 
-// AppendCanonical appends a text that is equal for arguments that differ only in the order of their
-// members and in white space. The members of nested objects keep their order, and numbers and
-// strings are unchanged.
+// AppendCanonical appends a text that is equal for arguments that differ only in the order of their members and in
+// white space. The members of nested objects keep their order, and numbers and strings are unchanged.
 func (a Arguments) AppendCanonical(text []byte) []byte {
 	sorted := slices.Clone(a.members)
 	slices.SortFunc(sorted, func(a, b member) int { return strings.Compare(a.name, b.name) })

@@ -24,10 +24,9 @@ type ChatResponse struct {
 	Remarks []string `json:"remarks,omitempty"`
 }
 
-// ProviderItem is a part of a response that is neither text, nor reasoning, nor a call of an offered
-// function: an action of a tool that the provider runs, such as web_search_call, or a request to the
-// client, such as computer_call. Caisson neither runs nor answers it: the program does, in the
-// provider's format.
+// ProviderItem is a part of a response that is neither text, nor reasoning, nor a call of an offered function: an
+// action of a tool that the provider runs, such as web_search_call, or a request to the client, such as computer_call.
+// Caisson neither runs nor answers it: the program does, in the provider's format.
 type ProviderItem struct {
 	Type string `json:"type"` // as the provider names it
 	// ID is the id by which the client answers it, or else its own; empty if it has none.

@@ -97,9 +97,8 @@ func (e *Emission) check(needs string, ok bool, takes ...string) error {
 	return nil
 }
 
-// isImageType reports whether a text is a media type of images without parameters: image/ and a
-// subtype whose length and characters are those of RFC 6838, section 4.2. Anything else might be
-// unsafe in a header.
+// isImageType reports whether a text is a media type of images without parameters: image/ and a subtype whose length
+// and characters are those of RFC 6838, section 4.2. Anything else might be unsafe in a header.
 func isImageType(text string) bool {
 	subtype, ok := strings.CutPrefix(text, "image/")
 	return ok && subtype != "" && len(subtype) <= 127 && !strings.ContainsFunc(subtype, func(r rune) bool {

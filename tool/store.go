@@ -8,9 +8,8 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// The types with methods in this file can be stored in a database column: their values implement
-// [driver.Valuer], and pointers to them database/sql's Scanner. The column holds JSON as text, so its
-// type can be TEXT, JSON or JSONB.
+// The types with methods in this file can be stored in a database column: their values implement [driver.Valuer], and
+// pointers to them database/sql's Scanner. The column holds JSON as text, so its type can be TEXT, JSON or JSONB.
 //
 // Scan accepts text and bytes. NULL is the zero value, or an empty list. Unknown members are ignored.
 // On failure, the value is unchanged.

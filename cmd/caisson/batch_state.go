@@ -140,11 +140,10 @@ func (o *batchOptions) resumeCommand(waiting executor.Report) string {
 	return strings.Join(append(words, o.flags...), " ")
 }
 
-// leastFingerprint is the minimum number of hex digits of a fingerprint for --approve, and the
-// number that the hint prints. Anyone who knows what a fingerprint covers can compute it, and
-// arguments have room for anything, so a few digits could be found by trying. The call's id is
-// random and created when the call is planned, and a state expires after a day, so an attacker
-// would have to make 2^80 attempts in that time.
+// leastFingerprint is the minimum number of hex digits of a fingerprint for --approve, and the number that the hint
+// prints. Anyone who knows what a fingerprint covers can compute it, and arguments have room for anything, so a few
+// digits could be found by trying. The call's id is random and created when the call is planned, and a state expires
+// after a day, so an attacker would have to make 2^80 attempts in that time.
 const leastFingerprint = 20
 
 // readAnswers reads answers to pending calls: a submission, or results in the dialect of the calls

@@ -238,9 +238,8 @@ func nameOf(dialect dialects.Dialect) string {
 // batchFailed is the status of a batch that could not be stored or printed. Its results are the records so far.
 const batchFailed executor.Status = "failed"
 
-// salvage prints the records of the calls that have ended after another failure. A caller that did
-// not see them would have the calls run again. It returns the failure together with the host's
-// failures.
+// salvage prints the records of the calls that have ended after another failure. A caller that did not see them would
+// have the calls run again. It returns the failure together with the host's failures.
 func (v *batchView) salvage(ended executor.Report, failures *failure, err error) error {
 	if v.showRecords(ended) != nil {
 		v.o.printLost(ended.Records)

@@ -133,8 +133,7 @@ func (o *options) interpreterFolder() (interpreter.Folder, error) {
 	return folder, nil
 }
 
-// policy returns the flags as a policy: grants to every tool that requests them, and which calls
-// require approval.
+// policy returns the flags as a policy: grants to every tool that requests them, and which calls require approval.
 func (o *options) policy() *manifests.Policy {
 	given := manifests.Grant{Tools: []string{"*"}}
 	given.Files, given.Network, given.Secrets, given.Calls = o.mounts, o.networks, o.secrets, o.calls

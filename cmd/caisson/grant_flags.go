@@ -93,9 +93,8 @@ func parseAsk(text string) (manifests.PolicyAsk, error) {
 	return ask, nil
 }
 
-// parseApproval parses the value of --approve-tool: the name of a tool whose calls need no approval
-// even though it is destructive. Globs are not allowed, so that a tool added later is not approved
-// already.
+// parseApproval parses the value of --approve-tool: the name of a tool whose calls need no approval even though it is
+// destructive. Globs are not allowed, so that a tool added later is not approved already.
 func parseApproval(text string) (manifests.PolicyApproval, error) {
 	if _, err := parseCall(text); err != nil {
 		return manifests.PolicyApproval{}, err

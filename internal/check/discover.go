@@ -101,9 +101,8 @@ const PolicyName = "caisson.yaml"
 // policyNames are the names of policy files, whatever these contain.
 var policyNames = []string{PolicyName, "caisson.yml", "caisson.json"}
 
-// isPolicy reports whether a path is a policy file: by its name, or else by its schema key. If
-// neither reader accepts the schema key, it chooses the one that knows more of the other keys, or
-// else reports fewer problems.
+// isPolicy reports whether a path is a policy file: by its name, or else by its schema key. If neither reader accepts
+// the schema key, it chooses the one that knows more of the other keys, or else reports fewer problems.
 func isPolicy(path string) bool {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return false

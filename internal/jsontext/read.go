@@ -30,8 +30,7 @@ type Limits struct {
 	Keep func(name string) bool
 	// KeepElements is the number of elements of the outermost array that Shallow keeps; 0 keeps all.
 	KeepElements int
-	// Name and Number reject names of members and numbers, given their text, anywhere in the text; nil
-	// rejects none.
+	// Name and Number reject names of members and numbers, given their text, anywhere in the text; nil rejects none.
 	Name, Number func(text string) error
 }
 
@@ -50,8 +49,7 @@ var (
 	ErrLimits   = errors.New("a limit is negative")
 )
 
-// Error says why a text was rejected, with one of the errors above or that of a function in [Limits],
-// and where.
+// Error says why a text was rejected, with one of the errors above or that of a function in [Limits], and where.
 type Error struct {
 	Err    error
 	Offset int    // in bytes

@@ -2,10 +2,9 @@
 // numbers and the position of each value. It accepts what [encoding/json.Valid] accepts, within limits,
 // and detects duplicate names. It does not change invalid UTF-8.
 //
-// Reading is faster than [encoding/json.Valid] for most texts. Fuzzing checks that both accept the same
-// texts, and encoding/json words the syntax errors. We rejected the tokens of encoding/json, which need
-// no parser of ours: they cost an allocation each, and each reader that needed order, digits, duplicates
-// or limits had its own scanner.
+// Reading is faster than [encoding/json.Valid] for most texts. Fuzzing checks that both accept the same texts, and
+// encoding/json words the syntax errors. We rejected the tokens of encoding/json, which need no parser of ours: they
+// cost an allocation each, and each reader that needed order, digits, duplicates or limits had its own scanner.
 package jsontext
 
 import (
@@ -201,8 +200,7 @@ type Step struct {
 	Index int
 }
 
-// Key writes a path as a key, such as calls[0].name, with each name as show returns it; nil keeps names
-// unchanged.
+// Key writes a path as a key, such as calls[0].name, with each name as show returns it; nil keeps names unchanged.
 func Key(path []Step, show func(name string) string) string {
 	var key strings.Builder
 	for _, step := range path {

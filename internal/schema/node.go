@@ -114,8 +114,7 @@ type Node struct {
 	Unions []Union
 	// The bounds of a number as written; empty where there is none.
 	Minimum, Maximum, ExclusiveMinimum, ExclusiveMaximum string
-	// Default takes the place of a member that is absent; nil where there is none.
-	// Nothing says that it fits the schema.
+	// Default takes the place of a member that is absent; nil where there is none. Nothing says that it fits the schema.
 	Default json.RawMessage
 
 	never    bool     // the schema is false

@@ -49,9 +49,8 @@ func escape(text string, keep func(rune) bool) string {
 	return b.String()
 }
 
-// EscapeJSON returns JSON in which all characters for which [tool.Deceives] is true are escaped,
-// including those that shape honest text. They occur only in strings, where an escape means the
-// same.
+// EscapeJSON returns JSON in which all characters for which [tool.Deceives] is true are escaped, including those that
+// shape honest text. They occur only in strings, where an escape means the same.
 func EscapeJSON(text []byte) []byte {
 	// JSON escapes lower characters, or they are white space.
 	deceives := func(r rune) bool { return r >= 0x7f && tool.Deceives(r) }

@@ -150,10 +150,9 @@ type ruleSecret struct {
 	Schemes []string
 }
 
-// flagsFor returns a rule that is missing in the operator's policy as flags for a shell, with
-// placeholders for what the operator must fill in. It returns "" if flags cannot express all of it
-// or if any of it could be read as shell syntax. The content of the rule may have been chosen by a
-// guest.
+// flagsFor returns a rule that is missing in the operator's policy as flags for a shell, with placeholders for what the
+// operator must fill in. It returns "" if flags cannot express all of it or if any of it could be read as shell syntax.
+// The content of the rule may have been chosen by a guest.
 func flagsFor(rule json.RawMessage) string {
 	if manifests.PolicyLine(rule) == "" {
 		return ""

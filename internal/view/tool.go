@@ -53,8 +53,7 @@ type toolModule struct {
 	Libraries   []runtime.LibraryInfo `json:"libraries"`    // with which the module is linked
 	MemoryBytes int64                 `json:"memory_bytes"` // initial memory of an instance
 	Interpreter string                `json:"interpreter"`  // of a script, with its version; empty for a module
-	// SeededGenerators are generators whose numbers may repeat in calls that resume from a
-	// snapshot.
+	// SeededGenerators are generators whose numbers may repeat in calls that resume from a snapshot.
 	SeededGenerators []string `json:"seeded_generators"`
 	// Unused are the permissions that the manifest requests and the module cannot use.
 	Unused       []string `json:"unused_permissions"`
