@@ -484,7 +484,7 @@ var guardFaults = []guardFault{
 	{name: "streams of MCP outlive their tokens", pkg: "server/mcp", attack: "TestAttackStreamsOutliveTokens",
 		edits: in("server/mcp/http.go", "			grace = toTellRefused\n", "")},
 	{name: "the command waits for a client that does not read", pkg: "cmd/caisson", attack: "TestAttackMCPUnread",
-		edits: in("cmd/caisson/mcp.go", "ctx, toClose)", "ctx, 1000*toClose)")},
+		edits: in("cmd/caisson/mcp.go", "(ctx), toClose)", "(ctx), 1000*toClose)")},
 	{name: "messages have any number of values", pkg: "server/mcp", attack: "TestAttackManyValues/stateless",
 		edits: in("server/mcp/check.go", "		if c.values <= 0 {\n", "		if c.values <= 0 && false {\n")},
 	{name: "messages that are no calls have params of any length", pkg: "server/mcp", attack: "TestAttackLongParams/sessions/a_level",

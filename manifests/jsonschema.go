@@ -177,13 +177,6 @@ func (n *node) noteFields(fields []field) {
 	n.note("properties", properties)
 }
 
-// noteOneOf notes that an object has exactly one of the keys.
-func (n *node) noteOneOf(keys []string) {
-	n.note("oneOf", listed(keys, func(key string) *node {
-		return objectOf(keyed("required", listed([]string{key}, textOf)))
-	}))
-}
-
 // noteMembers notes an object whose keys are chosen by the author.
 func (n *node) noteMembers(limit int, read func(m member)) {
 	if n.schema == nil {

@@ -276,7 +276,9 @@ func (r *reader) grant(n *node, path string) Grant {
 func (r *reader) deny(n *node, path string) PolicyDeny {
 	d := PolicyDeny{Deny: Deny{Origin: r.origin(n.at)}}
 	takes := r.denyFields(&d.Deny)
-	n.noteOneOf(keysOf(takes))
+	n.note("oneOf", listed(takes, func(f field) *node {
+		return objectOf(keyed("required", listed([]string{f.key}, textOf)))
+	}))
 	read := r.object(n, path, append([]field{
 		optional("tools", &d.Tools, r.somePatterns("")),
 	}, takes...)...)

@@ -65,12 +65,7 @@ func newAgentSet(o options) *cobra.Command {
 		Use: "set NAME [TOOL…]", Short: "create or replace an agent", Long: agentSetHelp,
 		Example: "  caisson agent set researcher web_search fetch_page calculator\n  caisson list --agent researcher " +
 			"--definitions openai",
-		Args: func(command *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError(command, "set needs NAME")
-			}
-			return nil
-		},
+		Args: positional(1, -1, "NAME"),
 		RunE: func(command *cobra.Command, args []string) error {
 			if agent.MaxIterations == 0 {
 				return usageError(command, "--max-iterations 0 asks the model never; want at least 1")

@@ -123,20 +123,16 @@ type outcome struct {
 
 // waiting has the outputs and approvals that a paused batch needs.
 type waiting struct {
-	Required  required      `json:"required_action"`
+	Required struct {
+		Type    string `json:"type"`
+		Outputs struct {
+			Calls   json.RawMessage `json:"tool_calls"` // in the dialect
+			CallIDs []string        `json:"call_ids"`   // Caisson's, in the same order
+		} `json:"submit_tool_outputs"`
+	} `json:"required_action"`
 	Approvals []tool.Action `json:"approvals"`
 	State     string        `json:"state"` // the file
 	Expires   time.Time     `json:"expires"`
-}
-
-type required struct {
-	Type    string    `json:"type"`
-	Outputs submitted `json:"submit_tool_outputs"`
-}
-
-type submitted struct {
-	Calls   json.RawMessage `json:"tool_calls"` // in the dialect
-	CallIDs []string        `json:"call_ids"`   // Caisson's, in the same order
 }
 
 // tell prints the outcome of a batch and stores a paused one, at its place or, if that is nil, a new one.
@@ -208,8 +204,8 @@ func (v *batchView) results(records []tool.Record) (json.RawMessage, error) {
 
 // waiting returns the outputs and approvals that the pending actions need.
 func (v *batchView) waiting(pending []tool.Action) (*waiting, error) {
-	w := &waiting{Approvals: []tool.Action{},
-		Required: required{Type: "submit_tool_outputs", Outputs: submitted{CallIDs: []string{}}}}
+	w := &waiting{Approvals: []tool.Action{}}
+	w.Required.Type, w.Required.Outputs.CallIDs = "submit_tool_outputs", []string{}
 	calls := []tool.Call{}
 	for _, action := range pending {
 		if action.Type == tool.NeedsApproval {

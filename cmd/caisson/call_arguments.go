@@ -90,7 +90,8 @@ func argumentsOf(ctx context.Context, m *manifests.Manifest, words []string) (st
 		value := jsontext.Quote(text)
 		if !translated {
 			var err error
-			if value, err = valueOf(ctx, memberOf(m.Parameters.Structure(), parameter), text); err != nil {
+			member := memberOf(m.Parameters.Structure(), parameter, map[*schema.Node]bool{})
+			if value, err = valueOf(ctx, member, text); err != nil {
 				return "", failed(exitUsage, fmt.Sprintf("%s: %s: %v", m.Name, name, err))
 			}
 		}
@@ -111,28 +112,18 @@ func meantBy(m *manifests.Manifest, name, text string) (parameter string, transl
 }
 
 // memberOf returns the schema of a member of an object. It is nil if there is none, as for a member that
-// the schema does not allow: that is reported like any other mistake in arguments.
-func memberOf(object *schema.Node, name string) *schema.Node {
-	return members{name, map[*schema.Node]bool{}}.of(object)
-}
-
-// members finds a member of objects by name, each of which is looked at once: references may form cycles, and many
-// may lead to one schema.
-type members struct {
-	name string
-	seen map[*schema.Node]bool
-}
-
-func (m members) of(object *schema.Node) *schema.Node {
-	if m.seen[object] {
+// the schema does not allow: that is reported like any other mistake in arguments. Each schema is looked at once:
+// references may form cycles, and many may lead to one.
+func memberOf(object *schema.Node, name string, seen map[*schema.Node]bool) *schema.Node {
+	if seen[object] {
 		return nil
 	}
-	m.seen[object] = true
-	if object.Properties[m.name] != nil {
-		return object.Properties[m.name]
+	seen[object] = true
+	if object.Properties[name] != nil {
+		return object.Properties[name]
 	}
 	for _, part := range partsOf(object) {
-		if found := m.of(part); found != nil {
+		if found := memberOf(part, name, seen); found != nil {
 			return found
 		}
 	}

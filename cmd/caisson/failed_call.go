@@ -134,10 +134,7 @@ var limitValues = map[tool.Kind]func(runtime.Limits) int64{
 // limitHints names the lowest limit, which is the one to raise: that of the named profile, the manifest or the flag.
 func (h *host) limitHints(record tool.Record) []string {
 	name, kind := record.Function.Name, record.Result.Kind
-	entry, ok := h.registry.Get(name)
-	if !ok {
-		return nil
-	}
+	entry, _ := h.registry.Get(name)
 	t, ok := entry.Tool.(*runtime.Tool)
 	if !ok {
 		return nil
@@ -228,11 +225,7 @@ func (h *host) denialHints(name string, denials []tool.Denial) []string {
 	if _, found := h.registry.Get(last.Value); last.Permission == callPermission && !found {
 		return []string{fmt.Sprintf("there is no tool %s; load it with --tools DIR", last.Value)}
 	}
-	file := ""
-	if entry, ok := h.registry.Get(name); ok {
-		file = entry.Manifest.File
-	}
-	remedy, note := h.operator.contextNote(last, file)
+	remedy, note := h.operator.contextNote(last, h.fileOf(name))
 	hints := append(remedy.Hints("the manifest of "+name, h.operator.file()), note...)
 	others := -1
 	for _, d := range denials {

@@ -126,20 +126,17 @@ func (o *options) stateFolderOf(name string) (string, error) {
 }
 
 // records returns the folder of records, or "" for none.
-func (o *options) records() (records.Folder, error) {
-	dir, err := o.stateFolder()
-	if dir == "" || err != nil {
-		return "", err
-	}
-	return records.In(dir), nil
-}
+func (o *options) records() (records.Folder, error) { return inState(o, records.In) }
 
-func (o *options) batches() (batches.Folder, error) {
+func (o *options) batches() (batches.Folder, error) { return inState(o, batches.In) }
+
+// inState returns a folder in the state folder, or "" for none.
+func inState[F ~string](o *options, in func(dir string) F) (F, error) {
 	dir, err := o.stateFolder()
 	if dir == "" || err != nil {
 		return "", err
 	}
-	return batches.In(dir), nil
+	return in(dir), nil
 }
 
 // keptHelp is part of the help of commands that run calls.

@@ -60,31 +60,20 @@ func newInterpretersInstall(o options) *cobra.Command {
 }
 
 func newInterpretersList(o options) *cobra.Command {
-	command := &cobra.Command{
-		Use: "list", Short: "list the interpreters",
-		Long: "List the interpreters that this version of Caisson runs, and where they are installed.",
-		Args: positional(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
-			return o.listInterpreters(func(interpreter.Interpreter) error { return nil })
-		},
-	}
-	o.interpreterFlag(command)
-	o.outputFlags(command, "print one JSON array")
-	return command
+	return o.interpretersCommand(false, "list", "list the interpreters",
+		"List the interpreters that this version of Caisson runs, and where they are installed.")
 }
 
 func newInterpretersVerify(o options) *cobra.Command {
+	return o.interpretersCommand(true, "verify", "check the interpreters that are installed",
+		"Read the interpreters that are installed and compare their digests. It fails if one is not\nwhat this "+
+			"version of Caisson runs. Every command that runs an interpreter also\nchecks its digest.")
+}
+
+func (o *options) interpretersCommand(verify bool, name, short, long string) *cobra.Command {
 	command := &cobra.Command{
-		Use: "verify", Short: "check the interpreters that are installed",
-		Long: "Read the interpreters that are installed and compare their digests. It fails if one is not\nwhat this " +
-			"version of Caisson runs. Every command that runs an interpreter also\nchecks its digest.",
-		Args: positional(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
-			return o.listInterpreters(func(i interpreter.Interpreter) error {
-				_, err := o.interpreters.Read(i)
-				return err
-			})
-		},
+		Use: name, Short: short, Long: long, Args: positional(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error { return o.listInterpreters(verify) },
 	}
 	o.interpreterFlag(command)
 	o.outputFlags(command, "print one JSON array")
@@ -114,8 +103,8 @@ func (s interpreterState) String() string {
 	return text
 }
 
-// listInterpreters shows the interpreters. It checks those that are installed.
-func (o *options) listInterpreters(check func(interpreter.Interpreter) error) (err error) {
+// listInterpreters shows the interpreters, and may verify those that are installed.
+func (o *options) listInterpreters(verify bool) (err error) {
 	if o.interpreters, err = o.interpreterFolder(); err != nil {
 		return err
 	}
@@ -123,8 +112,8 @@ func (o *options) listInterpreters(check func(interpreter.Interpreter) error) (e
 	wrong := &failure{code: exitUsage}
 	for _, i := range interpreter.All() {
 		state := o.stateOf(i)
-		if state.Installed {
-			if err := check(i); err != nil {
+		if state.Installed && verify {
+			if _, err := o.interpreters.Read(i); err != nil {
 				state.Problem = err.Error()
 				wrong.messages = append(wrong.messages,
 					message{err.Error(), []string{terminal.ToRun("caisson interpreters install " + i.Language)}})

@@ -183,19 +183,14 @@ const (
 
 // exitCode returns the exit code of a call that ended with the kind, and false for an unknown kind.
 func exitCode(kind tool.Kind) (code int, known bool) {
-	switch kind {
-	case "":
-		return exitSuccess, true
-	case tool.ToolFailed, tool.Trap, tool.Internal:
-		return exitFailed, true
-	case tool.UnknownTool, tool.InvalidArguments:
-		return exitUsage, true
-	case tool.Denied:
-		return exitDenied, true
-	case tool.Deadline, tool.Memory, tool.Fuel, tool.Output, tool.Busy:
-		return exitLimit, true
-	case tool.Cancelled:
-		return exitInterrupted, true
+	code, known = map[tool.Kind]int{
+		"": exitSuccess, tool.ToolFailed: exitFailed, tool.Trap: exitFailed, tool.Internal: exitFailed,
+		tool.UnknownTool: exitUsage, tool.InvalidArguments: exitUsage, tool.Denied: exitDenied,
+		tool.Deadline: exitLimit, tool.Memory: exitLimit, tool.Fuel: exitLimit, tool.Output: exitLimit,
+		tool.Busy: exitLimit, tool.Cancelled: exitInterrupted,
+	}[kind]
+	if !known {
+		code = exitFailed
 	}
-	return exitFailed, false
+	return code, known
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -292,34 +293,15 @@ func unescape(inside string) string {
 
 // unescaped returns the meaning of a byte after a backslash.
 func unescaped(c byte) byte {
-	switch c {
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
+	if i := strings.IndexByte("bfnrt", c); i >= 0 {
+		return "\b\f\n\r\t"[i]
 	}
 	return c
 }
 
 func hexadecimal(digits string) (value rune, valid bool) {
-	for _, c := range []byte(digits) {
-		switch {
-		case isDigit(c):
-			c -= '0'
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		value = value<<4 | rune(c)
-	}
-	return value, true
+	parsed, err := strconv.ParseUint(digits, 16, 16)
+	return rune(parsed), err == nil
 }
 
 // Encode returns a value's JSON. It keeps <, > and & unchanged, which would take six bytes each, and which models read.

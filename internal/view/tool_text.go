@@ -32,17 +32,13 @@ func (t Tool) Text(policy string) string {
 		terminal.Field(&b, "for people", t.Summary)
 	}
 	terminal.Field(&b, "manifest", t.File)
-	if t.Version != "" {
-		terminal.Field(&b, "version", t.Version)
-	}
-	if t.Category != "" {
-		terminal.Field(&b, "category", t.Category)
-	}
-	if notes := t.behaviour(); notes != "" {
-		terminal.Field(&b, "notes", notes)
-	}
-	if t.Deprecated != nil && t.Deprecated.Message != "" {
-		terminal.Field(&b, "deprecated", t.Deprecated.Message)
+	for _, f := range [...]struct{ name, text string }{
+		{"version", t.Version}, {"category", t.Category}, {"notes", t.behaviour()},
+		{"deprecated", cmp.Or(t.Deprecated, &manifests.Deprecated{}).Message},
+	} {
+		if f.text != "" {
+			terminal.Field(&b, f.name, f.text)
+		}
 	}
 	terminal.Field(&b, "requires", texts(t.Requires, requirement.line)...)
 	terminal.Field(&b, "keeps out", texts(t.Shadowed, registry.Origin.String)...)
