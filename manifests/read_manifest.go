@@ -354,22 +354,21 @@ func (r *reader) format(n *node, path string) json.RawMessage {
 	if !read || kind == "" {
 		return nil
 	}
-	if kind == textFormat {
-		for _, key := range [...]string{"syntax", "definition"} {
-			if inner := keypath.Key(path, key); n.get(key) != nil {
-				r.conflict(inner, "any text is allowed, so there is no "+key, "remove it, or write type: grammar")
-			}
-		}
-		return objectOf(keyed("type", textOf(kind))).json()
-	}
 	for _, key := range [...]string{"syntax", "definition"} {
-		if n.get(key) == nil {
-			r.add(n.at, keypath.Key(path, key), mistake.Missing, "the key "+key+" is required with type: grammar",
+		given, inner := n.get(key) != nil, keypath.Key(path, key)
+		switch {
+		case given && kind == textFormat:
+			r.conflict(inner, "any text is allowed, so there is no "+key, "remove it, or write type: grammar")
+		case !given && kind != textFormat:
+			r.add(n.at, inner, mistake.Missing, "the key "+key+" is required with type: grammar",
 				"add syntax: lark or regex, and definition: with the grammar")
 		}
 	}
-	return objectOf(keyed("type", textOf(kind)), keyed("syntax", textOf(syntax)),
-		keyed("definition", textOf(definition))).json()
+	format := objectOf(keyed("type", textOf(kind)))
+	if kind != textFormat {
+		format.members = append(format.members, keyed("syntax", textOf(syntax)), keyed("definition", textOf(definition)))
+	}
+	return format.json()
 }
 
 // grammar reads a grammar. White space in it is significant.

@@ -55,11 +55,11 @@ func stopping(policy *manifests.Policy, reasons []error, prefix string) (warning
 				continue
 			}
 			key := keyOf(policy, failure)
-			if same := cmp.Or(key, failure.Err.Error()); known[same] {
+			same := cmp.Or(key, failure.Err.Error())
+			if known[same] {
 				continue
-			} else {
-				known[same] = true
 			}
+			known[same] = true
 			warnings = append(warnings, policy.Problem(key, stopsCalls,
 				fmt.Sprintf("%s%s: %v", noCall, failure.Tool, failure.Err), fixStop))
 		}

@@ -65,7 +65,7 @@ func compileText(source []byte) (*compiler, jsontext.Value, *Node, error) {
 	value, err := read(unending, string(source), MaxSchemaBytes, maxSchemaNameBytes)
 	if err != nil {
 		wrong := err.(*defect)
-		return nil, value, nil, schemaError(Problem{wrong.path, wrong.message})
+		return nil, value, nil, schemaError(Problem(*wrong))
 	}
 	c := &compiler{draft: draft2020, nodes: map[string]*Node{}, resources: map[string]*resource{}}
 	root := c.compile(value)
@@ -122,7 +122,7 @@ func (s *Schema) Validate(ctx context.Context, value []byte) error {
 func readValue(ctx context.Context, text string) (jsontext.Value, error) {
 	v, err := read(ctx, text, MaxValueBytes, maxValueNameBytes)
 	if wrong, ok := err.(*defect); ok {
-		err = violationError(Violation{wrong.path, wrong.message})
+		err = violationError(Violation(*wrong))
 	}
 	return v, err
 }
@@ -158,12 +158,9 @@ func (p *Probe) Fits(ctx context.Context, n *Node, value string) (fits bool) {
 }
 
 // defect is a problem of a JSON text, at a path inside it.
-type defect struct {
-	path    string
-	message string
-}
+type defect Problem
 
-func (d *defect) Error() string { return at(d.path, d.message) }
+func (d *defect) Error() string { return at(d.Path, d.Message) }
 
 // read parses one JSON value within limits: UTF-8 without duplicate keys. The error is a *defect, or that of ctx.
 func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontext.Value, error) {
