@@ -236,7 +236,8 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Incomplete: r.Incomplete,
 		Result:     string(result), Success: r.Result.Success, Skipped: r.Skipped,
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
-		Repairs: jsontext.List(r.Repairs), Denials: jsontext.List(r.Denials), HostCalls: jsontext.List(r.HostCalls), Log: r.Log, Usage: r.Usage,
+		Repairs: jsontext.List(r.Repairs), Denials: jsontext.List(r.Denials), HostCalls: jsontext.List(r.HostCalls),
+		Log: r.Log, Usage: r.Usage,
 		Source: r.Source, Parent: r.Parent, Cuts: r.Cuts,
 	}
 	return jsontext.Encode(wire)

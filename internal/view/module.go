@@ -28,8 +28,8 @@ type Module struct {
 
 // NewModule describes the module in a file.
 func NewModule(file string, found runtime.Recognised) Module {
-	m := Module{File: file, Kind: string(found.Kind), Functions: jsontext.List(found.Functions), Unoffered: found.Unoffered,
-		Libraries: jsontext.List(found.Libraries), recognised: found}
+	m := Module{File: file, Kind: string(found.Kind), Functions: jsontext.List(found.Functions),
+		Unoffered: found.Unoffered, Libraries: jsontext.List(found.Libraries), recognised: found}
 	if found.Kind != runtime.ModuleLibrary {
 		m.Manifest = startingManifest(file, found)
 	}
