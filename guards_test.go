@@ -433,7 +433,7 @@ var guardFaults = []guardFault{
 	{name: "the index is believed about what is called", pkg: ".", attack: "TestAttackForgedIndex",
 		edits: in("runtime/tool.go", "cmp.Or(t.manifest.Confirm(), t.broken)", "cmp.Or(error(nil), t.broken)")},
 	{name: "the index goes by size alone", pkg: ".", attack: "TestAttackSwappedManifest",
-		edits: in("manifests/index.go", "	hash.Write(source)\n", "	hash.Write(make([]byte, len(source)))\n")},
+		edits: in("manifests/index.go", "append([]byte(format), source...)", "append([]byte(format), make([]byte, len(source))...)")},
 	{name: "a damaged index is used", pkg: "manifests", attack: "TestAttackDamagedIndex",
 		edits: in("manifests/index.go", "head != x.head(entries)", "!strings.HasPrefix(head, indexFormat)")},
 	{name: "a log is cut without regard to secrets", pkg: "runtime/internal/answer", attack: "TestAttackSecretsAtTheCut",

@@ -144,7 +144,7 @@ func (t *Tool) AddModule(m modules.Module, info runtime.ModuleInfo, err error) {
 	t.Module = toolModule{
 		Path: m.Path, SHA256: info.SHA256, Pinned: m.SHA256 != "", Bytes: info.Bytes,
 		Imports: jsontext.List(slices.Compact(info.Imports)), Exports: jsontext.List(info.Exports),
-		Libraries: jsontext.List(info.Libraries),
+		Libraries:   jsontext.List(info.Libraries),
 		MemoryBytes: info.MemoryBytes, Interpreter: info.Interpreter,
 		SeededGenerators: jsontext.List(info.SeededGenerators), Unused: jsontext.List(info.Unused),
 		SuccessCodes: slices.Concat([]int{0}, m.SuccessCodes), StderrPrivate: m.Stderr == modules.StderrPrivate,
