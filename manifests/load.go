@@ -2,10 +2,12 @@ package manifests
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -118,7 +120,10 @@ func parse[T any](file string, source []byte, of subject, read func(*reader, *no
 		parsed = read(r, root)
 	}
 	if len(r.problems) > 0 {
-		return nil, newError(r.problems, r.names)
+		slices.SortStableFunc(r.problems, func(a, b Problem) int {
+			return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Path, b.Path))
+		})
+		return nil, &Error{r.problems, r.names}
 	}
 	return parsed, nil
 }

@@ -1,10 +1,8 @@
 package manifests
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/mistake"
@@ -64,11 +62,3 @@ func (e *Error) Error() string {
 
 // Unwrap returns [ErrInvalid].
 func (e *Error) Unwrap() error { return ErrInvalid }
-
-// newError sorts problems by position.
-func newError(problems []Problem, names []string) *Error {
-	slices.SortStableFunc(problems, func(a, b Problem) int {
-		return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Path, b.Path))
-	})
-	return &Error{problems, names}
-}

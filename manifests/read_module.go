@@ -50,7 +50,7 @@ func (r *reader) module(n *node, path string, m *modules.Module) {
 		field{"sample", "", r.scriptOnly},
 		optional("sha256", &m.SHA256, r.digest),
 		optional("abi", &m.ABI, choice(r, modules.ABIWASI, modules.ABIExtism)),
-		optional("entry", &m.Entry, r.entry),
+		optional("entry", &m.Entry, r.word(entryName, "write the name of an exported function")),
 		optional("config", &m.Config, r.texts),
 		optional("variables", &m.Variables,
 			func(n *node, path string) int64 { return int64(r.bytes(1, modules.MaxVariables)(n, path)) }),
@@ -152,10 +152,6 @@ func (r *reader) filePath(n *node, path, what, example string) string {
 
 func (r *reader) digest(n *node, path string) string {
 	return strings.ToLower(r.word(sha256Text, "write the 64 hexadecimal digits that sha256sum prints, in quotes")(n, path))
-}
-
-func (r *reader) entry(n *node, path string) string {
-	return r.word(entryName, "write the name of an exported function")(n, path)
 }
 
 func (r *reader) arg(n *node, path string) modules.ArgTemplate {

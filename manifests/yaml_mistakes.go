@@ -181,8 +181,8 @@ func notAKey(lines [][]byte, line int) (syntaxMistake, bool) {
 		return syntaxMistake{at, "text follows the quotes that close the value", `write \" for quotes inside double quotes`},
 			true
 	}
-	if found, ok := strayBracket(lines, line); ok {
-		return found, true
+	if _, stray := scanBrackets(lines); stray.line > 0 && stray.line <= line {
+		return strayAt(lines, stray), true
 	}
 	above := line - 2
 	for above >= 0 && len(bytes.TrimSpace(lines[above])) == 0 {
@@ -224,16 +224,7 @@ func unclosed(at position, bracket byte) syntaxMistake {
 		"close it with }, and write a comma between its members"}
 }
 
-// strayBracket finds a bracket up to a line that closes nothing.
-func strayBracket(lines [][]byte, line int) (syntaxMistake, bool) {
-	_, stray := scanBrackets(lines)
-	return strayAt(lines, stray), stray.line > 0 && stray.line <= line
-}
-
 func strayAt(lines [][]byte, at position) syntaxMistake {
-	if at.line == 0 {
-		return syntaxMistake{}
-	}
 	bracket := []rune(string(lines[at.line-1]))[at.column-1]
 	return syntaxMistake{at, "the " + string(bracket) + " closes nothing", "remove it; put it into quotes if it is text"}
 }

@@ -29,10 +29,6 @@ func amongCheck(keyword string, want jsontext.Value, among map[string]bool) chec
 	}}
 }
 
-func patternCheck(want jsontext.Value, p pattern) check {
-	return check{"pattern", want, String, func(m *meter, v jsontext.Value) bool { return m.matches(p, m.text(v)) }}
-}
-
 // text returns the content of a string, and pays for it.
 func (m *meter) text(v jsontext.Value) string {
 	size := len(v.Text())

@@ -279,7 +279,9 @@ func (c *compiler) value(n *Node, keyword string, v jsontext.Value, at place) {
 		c.constants(n, keyword, v, at)
 	case "pattern":
 		if c.wantString(v, at); v.Kind() == jsontext.String {
-			n.checks = append(n.checks, patternCheck(v, c.pattern(v.String(), at.path)))
+			p := c.pattern(v.String(), at.path)
+			matches := func(m *meter, v jsontext.Value) bool { return m.matches(p, m.text(v)) }
+			n.checks = append(n.checks, check{keyword, v, String, matches})
 		}
 	case "required":
 		n.required, n.Required = texts(v), map[string]bool{}

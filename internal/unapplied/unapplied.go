@@ -295,6 +295,9 @@ func (a *applied) approval(at string, approval manifests.PolicyApproval) {
 		a.elsewhere(at, approval.Origin, approval.Source)
 		return
 	}
+	asksAlways := func(m *manifests.Manifest) bool {
+		return slices.ContainsFunc(a.asks, func(ask manifests.PolicyAsk) bool { return matches(ask.Tool, m) })
+	}
 	asking := slices.DeleteFunc(given, func(m *manifests.Manifest) bool { return !m.Behavior.Destructive || !runsHere(m) })
 	switch {
 	case len(asking) == 0:
@@ -304,13 +307,8 @@ func (a *applied) approval(at string, approval manifests.PolicyApproval) {
 		!slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, approval.SHA256) }):
 		a.add(at+".sha256", approval.Origin, fmt.Sprintf("none of its tools has the module with sha256 %s", approval.SHA256),
 			fixDigest)
-	case !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return !a.alwaysAsked(m) }):
+	case !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return !asksAlways(m) }):
 		a.add(at, approval.Origin, "it has no effect, because calls of its tools always need approval",
 			"remove it, or the entries under ask")
 	}
-}
-
-// alwaysAsked reports whether the policies require approval for every call of a tool.
-func (a *applied) alwaysAsked(m *manifests.Manifest) bool {
-	return slices.ContainsFunc(a.asks, func(ask manifests.PolicyAsk) bool { return matches(ask.Tool, m) })
 }
