@@ -203,13 +203,9 @@ type Record struct {
 
 // wireRecord fixes the names and the order of a record's JSON.
 type wireRecord struct {
-	ID            string     `json:"id"`
+	ID            string     `json:"id"` // of the Call; first, and before call_id
 	CallID        string     `json:"call_id"`
-	Type          string     `json:"type"`
-	Function      Function   `json:"function"`
-	Signature     string     `json:"signature,omitempty"`
-	Origin        string     `json:"origin,omitempty"`
-	Incomplete    bool       `json:"incomplete,omitempty"`
+	Call                     // without its ID
 	Result        string     `json:"result"`
 	Success       bool       `json:"success"`
 	Skipped       bool       `json:"skipped"`
@@ -232,9 +228,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	wire := wireRecord{
-		ID: r.ID, CallID: r.CallID, Type: r.Type, Function: r.Function, Signature: r.Signature, Origin: r.Origin,
-		Incomplete: r.Incomplete,
-		Result:     string(result), Success: r.Result.Success, Skipped: r.Skipped,
+		ID: r.ID, CallID: r.CallID, Call: r.Call, Result: string(result), Success: r.Result.Success, Skipped: r.Skipped,
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
 		Repairs: jsontext.List(r.Repairs), Denials: jsontext.List(r.Denials), HostCalls: jsontext.List(r.HostCalls),
 		Log: r.Log, Usage: r.Usage,
@@ -249,10 +243,9 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &wire); err != nil {
 		return err
 	}
+	wire.Call.ID = wire.ID
 	*r = Record{
-		Call: Call{ID: wire.ID, Type: wire.Type, Function: wire.Function, Signature: wire.Signature, Origin: wire.Origin,
-			Incomplete: wire.Incomplete},
-		CallID: wire.CallID, Skipped: wire.Skipped, Cached: wire.Cached,
+		Call: wire.Call, CallID: wire.CallID, Skipped: wire.Skipped, Cached: wire.Cached,
 		ExecutionTime: time.Duration(math.Round(wire.ExecutionTime * float64(time.Second))),
 		Repairs:       wire.Repairs, Denials: wire.Denials, HostCalls: wire.HostCalls, Log: wire.Log, Usage: wire.Usage,
 		Source: wire.Source, Parent: wire.Parent, Cuts: wire.Cuts,

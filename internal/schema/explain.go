@@ -47,18 +47,15 @@ type report struct {
 	index  int    // of an element; -1 for a member
 }
 
-func (r *report) member(name string) *report {
-	if r == nil {
-		return nil
-	}
-	return &report{r.found, r, name, -1}
-}
+func (r *report) member(name string) *report { return r.inside(name, -1) }
 
-func (r *report) element(index int) *report {
+func (r *report) element(index int) *report { return r.inside("", index) }
+
+func (r *report) inside(name string, index int) *report {
 	if r == nil {
 		return nil
 	}
-	return &report{r.found, r, "", index}
+	return &report{r.found, r, name, index}
 }
 
 // fork returns a report for the same place with a separate list.

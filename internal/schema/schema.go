@@ -195,16 +195,16 @@ func describe(text string, unread *jsontext.Error, maxNameBytes int) *defect {
 	if fault := jsontext.FaultIn(text); fault != nil {
 		return &defect{"", "not JSON: " + fault.Error()}
 	}
-	path := pathOf(unread.Path, maxNameBytes)
+	message := unread.Error()
 	switch unread.Err {
 	case jsontext.ErrRepeated:
-		return &defect{path, unread.Error() + "; give it once"}
+		message += "; give it once"
 	case jsontext.ErrDepth:
-		return &defect{path, fmt.Sprintf("nested deeper than %d levels", MaxDepth)}
+		message = fmt.Sprintf("nested deeper than %d levels", MaxDepth)
 	case jsontext.ErrValues:
-		return &defect{path, "too many values; make it smaller"}
+		message = "too many values; make it smaller"
 	}
-	return &defect{path, unread.Error()}
+	return &defect{pathOf(unread.Path, maxNameBytes), message}
 }
 
 // pathOf returns a path without names over the limit.
