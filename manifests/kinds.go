@@ -79,8 +79,7 @@ type Deny struct {
 	Function string
 }
 
-// kind is one kind of permission: its keys in manifests and policies, and how they are read and
-// written. A nil part means that the document has no such key.
+// kind is one kind of permission, as documents have it. A part is nil if a document has no such key.
 type kind struct {
 	name  permission.Kind // the name in decisions and receipts
 	asks  *asking

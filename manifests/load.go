@@ -128,8 +128,7 @@ func parse[T any](file string, source []byte, of subject, read func(*reader, *no
 	return parsed, nil
 }
 
-// isForeign reports whether a file is neither YAML nor JSON, such as the source of a program: its name does not say
-// that it is, and its text, of which this is the root, has no keys.
+// isForeign reports whether a file is neither YAML nor JSON by its name, and has a text without keys.
 func (r *reader) isForeign(root *node) bool {
 	switch filepath.Ext(r.file) {
 	case "", ".yaml", ".yml", ".json":

@@ -15,8 +15,7 @@ import (
 	"github.com/caisson-run/caisson/internal/spelling"
 )
 
-// possibility finds objects and values that a schema describes but does not allow. It reports only certain mistakes,
-// and none below not and if, where a mistake has no effect.
+// possibility finds certain objects and values that a schema describes but does not allow, where that matters.
 type possibility struct {
 	r    *reader
 	root *node
@@ -36,8 +35,7 @@ type target struct {
 	path string
 }
 
-// maxDemands is the maximum number of schemas and names that are searched for the demands of all closed objects of a
-// schema, since many can lead to the same ones.
+// maxDemands is the maximum number of schemas and names that are searched, since many can lead to the same.
 const maxDemands = 1 << 15
 
 // checkPossible reports the parts of a valid schema that no value can satisfy.

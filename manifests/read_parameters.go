@@ -148,8 +148,7 @@ func (r *reader) parametersObject(written *node) (*node, bool) {
 	return &full, true
 }
 
-// checkContextNames reports where a schema declares a context value under a name that differs only
-// in case, or in a place where it would not be hidden from the model.
+// checkContextNames reports context values in another case, or where they are not hidden from the model.
 func (r *reader) checkContextNames(n *node, path string, context []string, top bool) {
 	check := func(name string, at position, path string) {
 		same := equalFold(context, name)
@@ -215,8 +214,7 @@ func (r *reader) checkRequired(n *node, path string, context []string) {
 	}
 }
 
-// declares adds the names of the properties that a schema and the alternatives in it declare. It returns false if the
-// schema may allow further names, because it refers to another schema or has rules for undeclared properties.
+// declares adds the names of the properties that a schema and its alternatives declare, unless there may be others.
 func (n *node) declares(names map[string]bool) bool {
 	if n.count("$ref", "$dynamicRef", "$recursiveRef", "patternProperties", "dependentSchemas", "dependencies") > 0 {
 		return false

@@ -142,8 +142,7 @@ func (r *reader) ruleLine(start string, n *node) string {
 	return start + text
 }
 
-// completed returns a rule in which a placeholder replaces each null that only people can fill in.
-// section is the rule's top-level key above the value, and key is the value's own.
+// completed returns a rule with placeholders for what only people know. section is the top key above key.
 func (n *node) completed(section, key string) *node {
 	word := placeholderOf(section, key)
 	if n.kind == nullNode && word != "" {

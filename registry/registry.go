@@ -103,8 +103,7 @@ func entryOf(source string, m *manifests.Manifest, t Tool) *entry {
 	return e
 }
 
-// checkManifest rejects manifests that manifests.Parse never returns, so that a manifest built by a
-// program cannot omit what makes calls safe.
+// checkManifest rejects manifests of programs that lack what manifests.Parse checks to make calls safe.
 func checkManifest(m *manifests.Manifest) error {
 	if m == nil {
 		return invalid("", "it has no manifest")

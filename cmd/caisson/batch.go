@@ -347,8 +347,7 @@ func notCalls(err error, hints ...string) *failure {
 // maxNamed is the maximum number of items of a response that a hint names.
 const maxNamed = 8
 
-// remark prints hints about parts of a response that this command does not handle: the model may have to continue,
-// and items of the provider's own tools are neither run nor answered here.
+// remark prints hints about parts of a response that this command neither runs nor answers.
 func (o *batchOptions) remark(dialect dialects.Dialect, response *tool.ChatResponse) {
 	if response.FinishReason.WasCut() {
 		text := fmt.Sprintf("the response was cut off (%s), so text or calls may be missing",

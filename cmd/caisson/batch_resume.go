@@ -205,9 +205,8 @@ func pendingHints(pending []tool.Action) []string {
 	return hints
 }
 
-// decisions returns the decisions of --approve and --refuse about the pending calls. An approval identifies
-// the reviewed action by its fingerprint. The fingerprint cannot come from the batch file, because anyone
-// could have written to it since, wherever it is.
+// decisions returns those of --approve and --refuse. An approval has the fingerprint of what was reviewed: the batch
+// file's could have been changed since, wherever it is.
 func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error) {
 	var approvals []tool.Approval
 	var wrong []message
@@ -274,9 +273,8 @@ func needsOutput(action tool.Action) error {
 	return fmt.Errorf("the call of %s needs an output in OUTPUTS", action.Tool)
 }
 
-// refusalOf parses the value of --refuse: CALL-ID[=REASON]. A refused call does not run, so no
-// fingerprint is needed. Providers' ids may contain = themselves: which call is meant must not depend on where the id
-// ends. Caisson's own ids have none.
+// refusalOf parses CALL-ID[=REASON]. Providers' ids may contain = themselves: which call is meant must not depend on
+// where the id ends. Caisson's own ids have none.
 func refusalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	var found []string
 	var reason string

@@ -74,9 +74,8 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 	return ctx.Err()
 }
 
-// keepsBatchFromTools rejects places for a paused batch to which a loaded tool may write. Such a tool
-// could change the batch before its approval, or have it run twice. All tools count, not only those
-// that are called: called tools may call other tools, and while a batch is paused other batches run.
+// keepsBatchFromTools rejects places where a loaded tool could change a paused batch or have it run twice. All tools
+// count: called tools may call others, and other batches run while one is paused.
 func (h *host) keepsBatchFromTools(paths []string) error {
 	for _, path := range paths {
 		err := h.keepsFromTools(path, "a paused batch is", "it could change what somebody approves")
@@ -146,8 +145,7 @@ func (o *batchOptions) resumeCommand(waiting executor.Report) string {
 // after a day, so an attacker would have to make 2^80 attempts in that time.
 const leastFingerprint = 20
 
-// readAnswers reads answers to pending calls: a submission, or results in the dialect of the calls
-// or another one. If only is set, other dialects are rejected.
+// readAnswers reads a submission, or results in the dialect of the calls or, unless only is set, another one.
 func readAnswers(document []byte, dialect dialects.Dialect, only bool) (dialects.Answers, error) {
 	if isSubmission(document) {
 		answers, err := readSubmission(document)

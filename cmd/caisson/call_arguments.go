@@ -111,9 +111,8 @@ func meantBy(m *manifests.Manifest, name, text string) (parameter string, transl
 	return name, false
 }
 
-// memberOf returns the schema of a member of an object. It is nil if there is none, as for a member that
-// the schema does not allow: that is reported like any other mistake in arguments. Each schema is looked at once:
-// references may form cycles, and many may lead to one.
+// memberOf returns the schema of a member of an object. It is nil if there is none or it is not allowed, which is
+// reported like any other mistake in arguments. Each schema is looked at once, as there may be cycles.
 func memberOf(object *schema.Node, name string, seen map[*schema.Node]bool) *schema.Node {
 	if seen[object] {
 		return nil

@@ -158,8 +158,7 @@ func newestHints(store records.Folder, ids []string) []string {
 	return hints
 }
 
-// explainHints says to run "caisson explain" if the call's record was kept and shows more. A call
-// that was rejected before it ran, for a reason in the message, has nothing to show.
+// explainHints says to run "caisson explain" if the call's record was kept and shows more than its message.
 func (o *options) explainHints(record tool.Record, kept bool) []string {
 	early := []string{availability, view.ApprovalPermission} // denied before the tool is started
 	if kept &&
@@ -260,8 +259,7 @@ func partHint(result tool.Result) string {
 	return "choose one of its parts with --part: " + strings.Join(parts, ", ")
 }
 
-// partOf returns a part of a result as text, or false if it does not have the part. "content[1:]" is
-// all content parts from that one on.
+// partOf returns a part of a result as text, if it has it. "content[1:]" is all content from that part on.
 func partOf(result tool.Result, part string) (string, bool) {
 	switch part {
 	case partOutput:

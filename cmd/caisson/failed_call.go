@@ -71,8 +71,7 @@ func alsoDenied(denials []tool.Denial) []string {
 	return hints
 }
 
-// nestedHints explains failed calls that a tool made: what would allow denied requests, which tool
-// was missing, or why the host failed. They may have caused the tool's own failure.
+// nestedHints explains failed calls that a tool made, which may have caused the tool's own failure.
 func (h *host) nestedHints() []string {
 	var hints []string
 	for _, made := range h.observer.failed {

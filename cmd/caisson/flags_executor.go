@@ -21,8 +21,7 @@ import (
 // reuseFor is the time for which an answer of a read-only tool may be reused if its manifest does not set one.
 const reuseFor = 5 * time.Minute
 
-// executorFlags adds the flags for reading, running and truncating calls. every says which calls
-// --no-reuse is about, and uncut describes the default size of results.
+// executorFlags adds the flags for running calls. every is about --no-reuse, uncut about --max-output.
 func (o *options) executorFlags(command *cobra.Command, every, uncut string) {
 	flags := command.Flags()
 	flags.BoolVar(&o.noRepair, "no-repair", false,
@@ -38,8 +37,7 @@ func (o *options) executorFlags(command *cobra.Command, every, uncut string) {
 		parsedInto(&o.maxOutput, parseMaxOutput))
 }
 
-// runFlags adds the flags of commands that run calls. state says what the command stores in the state folder, and the
-// other parameters are those of [options.executorFlags].
+// runFlags adds the flags of commands that run calls. state says what they store in the state folder.
 func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
 	o.toolFlags(command)
 	o.agentFlag(command)

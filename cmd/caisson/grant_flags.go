@@ -15,8 +15,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// secretError describes the fault of a value of --secret. The value must not be printed with it,
-// since it may contain the secret itself.
+// secretError describes the fault of a value of --secret, which may contain the secret and is not printed.
 type secretError string
 
 func (e secretError) Error() string { return string(e) }
@@ -164,8 +163,7 @@ func secretProblem(problem manifests.Problem, kind string) error {
 // misspeltURL matches a URL in which something else than "://" follows the scheme, with the scheme and the host.
 var misspeltURL = regexp.MustCompile(`^(https?)(?:/|//|:/|:///+|:)([a-zA-Z*[][^/]*)`)
 
-// parseOrigin parses the part of a flag that says where requests go, [SCHEME://]HOST[:PORT], into
-// members of a grant. Without a scheme it uses the given ones, if any.
+// parseOrigin parses [SCHEME://]HOST[:PORT] into members of a grant. schemes are those if none is written.
 func parseOrigin(text string, schemes ...string) (object, error) {
 	rest := text
 	if parts := misspeltURL.FindStringSubmatch(text); parts != nil {

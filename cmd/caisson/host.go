@@ -62,8 +62,7 @@ func (h *host) withCallees(names []string) []registry.Entry {
 	return all
 }
 
-// problems returns the problems that kept tools from being loaded: the first of each broken manifest, and its
-// consequences.
+// problems returns what kept tools from being loaded: of broken manifests the first, and what follows.
 func (h *host) problems() []manifests.Problem {
 	var all []manifests.Problem
 	for _, problem := range h.Problems() {

@@ -135,8 +135,7 @@ func messagesOf(err error) []message {
 	return messages
 }
 
-// grantMessage returns the message for a grant that cannot be given. Every tool that the grant is for has the same
-// error, whether or not it requests the permission.
+// grantMessage returns the message for a grant that cannot be given, which each tool that it is for has.
 func grantMessage(err error) (message, bool) {
 	failure, ok := errors.AsType[*runtime.Error](err)
 	if !ok || !errors.Is(failure, runtime.ErrGrant) {

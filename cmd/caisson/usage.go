@@ -99,8 +99,7 @@ func flagFailure(command *cobra.Command, err error) error {
 	return usageError(command, text)
 }
 
-// unknownFlag returns the failure for a flag that a command does not have. It says which flag may be meant, or to which
-// command it belongs.
+// unknownFlag returns the failure for an unknown flag: which may be meant, or where it belongs.
 func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) *failure {
 	name, text := unknown.GetSpecifiedName(), ""
 	if group := unknown.GetSpecifiedShortnames(); group != "" {

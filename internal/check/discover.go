@@ -61,8 +61,7 @@ func discover(ctx context.Context, path string) (files []string, problems []mani
 	return files, problems, nil
 }
 
-// ExtismHint says how to name the manifest of Extism that a folder has, as the argument of a command or a flag. Folders
-// are only searched for Caisson's manifests. It returns "" if there is none.
+// ExtismHint says how to name a folder's manifest of Extism, if it has one: folders are not searched for them.
 func ExtismHint(command, folder string) string {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -101,8 +100,7 @@ const PolicyName = "caisson.yaml"
 // policyNames are the names of policy files, whatever these contain.
 var policyNames = []string{PolicyName, "caisson.yml", "caisson.json"}
 
-// isPolicy reports whether a path is a policy file: by its name, or else by its schema key. If neither reader accepts
-// the schema key, it chooses the one that knows more of the other keys, or else reports fewer problems.
+// isPolicy reports whether a path is a policy by its name, its schema key, or else the better known keys.
 func isPolicy(path string) bool {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return false

@@ -78,9 +78,8 @@ func (c *checker) moduleProblem(m *manifests.Manifest, err error) manifests.Prob
 	return m.Problem(key, badModule, text, fix)
 }
 
-// warningsOf returns warnings about a manifest's settings of its module: calls that resume from a snapshot although the
-// module links generators that would then give each call the same random numbers, libraries that nothing imports from,
-// and permissions that the module has no import to use. A tool that requests less is trusted more easily.
+// warningsOf returns warnings about a manifest's settings of its module: random numbers that a snapshot repeats, unused
+// libraries, and permissions without an import to use them. A tool that requests less is trusted more easily.
 func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
 	warnings := oversize(m, info)
 	if m.Behavior.Snapshot == manifests.SnapshotStart && len(info.SeededGenerators) > 0 {

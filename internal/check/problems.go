@@ -72,8 +72,7 @@ func sorted(problems []manifests.Problem) []manifests.Problem {
 	return all
 }
 
-// Unloaded returns the reasons why tools were not loaded: of each broken manifest the first problem, with what follows
-// from it. problem is an element of [caisson.Host.Problems].
+// Unloaded returns why tools were not loaded. problem is an element of [caisson.Host.Problems].
 func Unloaded(problem error) []manifests.Problem {
 	source, _ := problem.(*registry.Error)
 	return notLoaded(source, Leaves(problem))
@@ -137,8 +136,7 @@ func firstOf(broken *manifests.Error, follows string) manifests.Problem {
 // FixDuplicate says what to do about two tools with one name, or with names that look alike.
 const FixDuplicate = "rename one of the two, or load only one: people who read the name cannot tell which tool it is"
 
-// Leaves returns the errors that were joined, even if wrapped since. It omits text that wraps a
-// join, because the leaves name their files.
+// Leaves returns the errors that were joined, without the text around them: the leaves name their files.
 func Leaves(err error) []error {
 	switch e := err.(type) {
 	case *manifests.Error:

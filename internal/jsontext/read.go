@@ -409,8 +409,7 @@ func (r *reader) space() {
 	}
 }
 
-// nameSet is the set of names of one object. The zero value is empty. It uses a map only for objects
-// with many members, because most have few.
+// nameSet is the set of names of one object. It uses a map only for objects with many members.
 type nameSet struct {
 	few   [8]string
 	count int // of few

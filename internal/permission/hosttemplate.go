@@ -284,8 +284,7 @@ func (t HostTemplate) Intersect(other HostTemplate) (HostTemplate, bool) {
 	if !same {
 		return HostTemplate{}, false
 	}
-	// Elements at the same place have the same value. parents leads from a placeholder of either side to an equal element,
-	// and to a literal if there is one.
+	// Elements at the same place have the same value. parents leads to an equal element: a literal, if there is one.
 	type node struct {
 		element
 		ours bool

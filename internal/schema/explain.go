@@ -76,8 +76,7 @@ func (r *report) path() string {
 	}
 }
 
-// finding is a violation with the parts by which several of them are merged: the keyword that failed and, where it can
-// be stated separately, the wanted value.
+// finding is a violation with the keyword that failed and, where it can be stated separately, the wanted value.
 type finding struct {
 	path, message  string
 	keyword, wants string

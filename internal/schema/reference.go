@@ -111,8 +111,7 @@ func (r *resource) addDynamic(name string, n *Node) {
 	r.dynamic[name] = n
 }
 
-// link leads references to their targets. It refuses those that leave the schema, or lead to a value that is not known
-// to be a schema.
+// link leads references to their targets. It refuses those that leave the schema or lead to no schema.
 func (c *compiler) link() {
 	pointers := make(map[*Node]string, len(c.nodes))
 	for pointer, n := range c.nodes {
@@ -145,8 +144,7 @@ func (c *compiler) link() {
 	}
 }
 
-// targetOf returns the schema to which a reference leads if nothing is dynamic, the resource that its
-// address means, and the anchor that it names, if it does. It reports a reference that leads nowhere.
+// targetOf returns the schema to which a reference leads if nothing is dynamic, its resource and its anchor.
 func (c *compiler) targetOf(r *reference) (target *Node, within *resource, name string) {
 	address, fragment, _ := strings.Cut(r.target, "#")
 	within = r.in

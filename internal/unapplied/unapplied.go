@@ -218,8 +218,7 @@ func digestOf(m *manifests.Manifest) string {
 // shownAsked is the maximum number of names of requested tools that a text lists.
 const shownAsked = 5
 
-// uncalled says why granting or denying some tools the call of a name has no effect. It checks for the likeliest
-// mistake first. subject is the subject of the text, such as "none of its tools".
+// uncalled says why granting or denying the call of a name has no effect: the likeliest mistake first.
 func (a *applied) uncalled(subject, name string, callers []*manifests.Manifest) (text, fix string) {
 	called := a.tool(name)
 	if called == nil {

@@ -97,8 +97,7 @@ func (m Module) Lacks() (what, fix string) {
 		"give a function a name of letters, digits, _, ., $ and -, such as call"
 }
 
-// startingManifest returns a manifest with which the module can be called at once, and comments about
-// what else the module could use. It is empty for a plug-in of whose functions none can be the entry.
+// startingManifest returns a manifest to start from, with comments, or "" if no function can be the entry.
 func startingManifest(path string, found runtime.Recognised) string {
 	file := filepath.Base(path)
 	name := toolName(strings.TrimSuffix(file, filepath.Ext(file)))
@@ -188,8 +187,7 @@ const (
 	lookedFunctions = 1000
 )
 
-// entriesOf returns the functions that a manifest can have as its entry: call, if there is one, and then
-// the others in their order, not all if they are many.
+// entriesOf returns functions that can be the entry of a manifest: call first, and not all if they are many.
 func entriesOf(functions []string) []string {
 	const standard = "call"
 	usable := []string{}

@@ -150,9 +150,8 @@ type ruleSecret struct {
 	Schemes []string
 }
 
-// flagsFor returns a rule that is missing in the operator's policy as flags for a shell, with placeholders for what the
-// operator must fill in. It returns "" if flags cannot express all of it or if any of it could be read as shell syntax.
-// The content of the rule may have been chosen by a guest.
+// flagsFor returns a missing rule of the policy as flags for a shell, with placeholders. It returns "" if flags cannot
+// express all of it, or any could be read as shell syntax: a guest may have chosen the rule.
 func flagsFor(rule json.RawMessage) string {
 	if manifests.PolicyLine(rule) == "" {
 		return ""
