@@ -170,6 +170,7 @@ func (o *options) notResumed(state executor.State, err error) *failure {
 			all.withHints(fmt.Sprintf("%q shows what %s (%s) came to, if it has run",
 				view.ExplainCommand(action.CallID, o.stateDir), action.Tool, action.Call.ID))
 		}
+		return all
 	}
 	if errors.Is(err, executor.ErrWrongSession) {
 		all.withHints("pass the same --context and --config as when the batch started: its context values must not change")

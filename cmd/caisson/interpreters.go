@@ -53,9 +53,11 @@ func newInterpretersInstall(o options) *cobra.Command {
 	o.compileFlags(command)
 	command.Flags().StringVar(&from, "from", "", "install the one interpreter that is named from `FILE` and fetch nothing")
 	o.outputFlags(command, "print one JSON array")
+	var languages []cobra.Completion
 	for _, i := range interpreter.All() {
-		command.ValidArgs = append(command.ValidArgs, cobra.CompletionWithDesc(i.Language, i.Name))
+		languages = append(languages, cobra.CompletionWithDesc(i.Language, i.Name))
 	}
+	command.ValidArgsFunction = cobra.FixedCompletions(languages, cobra.ShellCompDirectiveNoFileComp)
 	return command
 }
 
