@@ -10,7 +10,9 @@ import (
 
 var ErrQuantity = errQuantity
 
-func (p Profile) Extend(name string, limits Limits) Profile { return p.extend(name, limits) }
+func (p Profile) Extend(name string, limits Limits) Profile {
+	return profileDraft{name: name, limits: limits}.extend(p)
+}
 
 // TextParameter returns the name of the parameter that takes the text of a tool whose type is [tool.CustomCall],
 // and "" for other tools.

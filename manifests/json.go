@@ -14,7 +14,6 @@ import (
 // reported with their position.
 const maxJSONDepth = 10_000
 
-// json reads a JSON document into a tree, or returns nil.
 func (r *reader) json(source []byte) *node {
 	limits := jsontext.Limits{Depth: maxJSONDepth, Values: len(source) + 1, Repeated: true}
 	doc, err := jsontext.Parse(string(source), limits)
@@ -30,11 +29,7 @@ func (r *reader) json(source []byte) *node {
 		return nil
 	}
 	t := jsonTree{r: r, source: source, at: position{1, 1}}
-	root, err := t.value(doc.Root(), "", 0)
-	if err != nil {
-		return nil
-	}
-	return root
+	return t.value(doc.Root(), "", 0)
 }
 
 // unclosedJSON returns the offset of the innermost bracket or quote that JSON without its end leaves open, or -1.
@@ -62,7 +57,6 @@ func unclosedJSON(source []byte) int {
 	return open[len(open)-1]
 }
 
-// jsonTree builds a tree from JSON values.
 type jsonTree struct {
 	r      *reader
 	source []byte
@@ -71,21 +65,21 @@ type jsonTree struct {
 	at     position
 }
 
-// value builds the node of a value. The error is errReported.
-func (t *jsonTree) value(v jsontext.Value, path string, depth int) (*node, error) {
+// value builds the node of a value, or returns nil if reading has ended.
+func (t *jsonTree) value(v jsontext.Value, path string, depth int) *node {
 	n := &node{at: t.place(v)}
-	if err := t.r.enter(n.at, path, depth); err != nil {
-		return nil, err
+	if !t.r.enter(n.at, path, depth) {
+		return nil
 	}
 	switch v.Kind() {
 	case jsontext.Object:
-		return n, t.object(n, v, path, depth+1)
+		return t.object(n, v, path, depth+1)
 	case jsontext.Array:
 		n.kind = listNode
 		for i, element := range v.Elements() {
-			inner, err := t.value(element, keypath.Index(path, i), depth+1)
-			if err != nil {
-				return nil, err
+			inner := t.value(element, keypath.Index(path, i), depth+1)
+			if inner == nil {
+				return nil
 			}
 			n.elements = append(n.elements, inner)
 		}
@@ -98,26 +92,22 @@ func (t *jsonTree) value(v jsontext.Value, path string, depth int) (*node, error
 	default:
 		n.kind = nullNode
 	}
-	return n, nil
+	return n
 }
 
-func (t *jsonTree) object(n *node, v jsontext.Value, path string, depth int) error {
+func (t *jsonTree) object(n *node, v jsontext.Value, path string, depth int) *node {
 	n.kind = objectNode
 	seen := map[string]position{}
 	for name, value := range v.Members() {
 		key, at := name.String(), t.place(name)
 		inner := keypath.Key(path, key)
-		built, err := t.value(value, inner, depth)
-		if err != nil {
-			return err
+		built := t.value(value, inner, depth)
+		if built == nil {
+			return nil
 		}
-		if t.r.firstOfItsName(seen, key, at, inner) {
-			n.members = append(n.members, member{key, at, built})
-		} else {
-			n.repeated = append(n.repeated, member{key, at, built})
-		}
+		t.r.addMember(n, member{key, at, built}, inner, seen)
 	}
-	return nil
+	return n
 }
 
 // place returns where a value starts, which is after all values that were placed before.

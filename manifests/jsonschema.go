@@ -53,11 +53,9 @@ func (s *schemaSource) text() []byte {
 	return append(b.Bytes(), '\n')
 }
 
-// maxSchemaLine is the maximum length of a line of a schema.
 const maxSchemaLine = 160
 
-// described returns a schema with the additions for it and for the schemas in it. They override keywords that the
-// reader noted, and are removed from texts.
+// described returns a schema with the additions for it and those in it, which override what the reader noted.
 func (n *node) described(path string, texts *node) *node {
 	all := objectOf()
 	about := texts.take(path)
@@ -177,13 +175,6 @@ func (n *node) noteFields(fields []field) {
 	}
 	n.note("additionalProperties", boolOf(false))
 	n.note("properties", properties)
-}
-
-// noteOneOf notes that an object has exactly one of the keys.
-func (n *node) noteOneOf(keys []string) {
-	n.note("oneOf", listed(keys, func(key string) *node {
-		return objectOf(keyed("required", listed([]string{key}, textOf)))
-	}))
 }
 
 // noteMembers notes an object whose keys are chosen by the author.

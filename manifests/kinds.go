@@ -79,8 +79,7 @@ type Deny struct {
 	Function string
 }
 
-// kind is one kind of permission: its keys in manifests and policies, and how they are read and
-// written. A nil part means that the document has no such key.
+// kind is one kind of permission, as documents have it. A part is nil if a document has no such key.
 type kind struct {
 	name  permission.Kind // the name in decisions and receipts
 	asks  *asking
@@ -88,7 +87,6 @@ type kind struct {
 	takes *taking
 }
 
-// asking is the part of a kind in a manifest's permissions.
 type asking struct {
 	key   string
 	read  func(r *reader, n *node, at string, p *Permissions)
@@ -105,12 +103,12 @@ type giving struct {
 	say  func(g Grants) []Element
 }
 
-// taking is the part of a kind in an element of a policy's deny list.
 type taking struct {
 	key  string
 	read func(r *reader, n *node, at string, d *Deny)
-	// say returns what a denial covers, without its origin, or false if it is of another kind.
-	say func(d Deny) (Element, bool)
+	// covers reports whether a denial is of the kind, and say returns what it covers, without its origin.
+	covers func(d Deny) bool
+	say    func(d Deny) Element
 }
 
 // grants returns a giving for a kind of which a grant has a list.
@@ -179,28 +177,22 @@ func (e Element) Canonical() (string, error) {
 func (g Grants) Elements() []Element {
 	var all []Element
 	for _, k := range kinds() {
-		if k.gives != nil {
-			all = append(all, k.elements(g)...)
+		if k.gives == nil {
+			continue
+		}
+		for _, e := range k.gives.say(g) {
+			e.Kind = k.name
+			all = append(all, e)
 		}
 	}
 	return all
 }
 
-func (k kind) elements(g Grants) []Element {
-	elements := k.gives.say(g)
-	for i := range elements {
-		elements[i].Kind = k.name
-	}
-	return elements
-}
-
 // Element returns the denied element. For the zero value, it covers nothing.
 func (d Deny) Element() Element {
 	for _, k := range kinds() {
-		if k.takes == nil {
-			continue
-		}
-		if e, found := k.takes.say(d); found {
+		if k.takes != nil && k.takes.covers(d) {
+			e := k.takes.say(d)
 			e.Kind, e.Origin = k.name, d.Origin
 			return e
 		}
@@ -230,29 +222,6 @@ func (g Grants) NameRules(kind permission.Kind, requests []string, module string
 
 func (e Element) named() permission.Statement {
 	return permission.Statement{Binding: e.Binding, Rule: permission.NewName(e.Kind, e.name)}
-}
-
-// requestMembers returns the requested permissions as members of an object.
-func requestMembers(p Permissions) []member {
-	var members []member
-	for _, k := range kinds() {
-		if k.asks != nil && k.asks.write != nil {
-			members = append(members, keyed(k.asks.key, k.asks.write(p)))
-		}
-	}
-	return members
-}
-
-// grantMembers returns a grant's permissions as members of an object, sorted by key.
-func grantMembers(g Grants) []member {
-	var members []member
-	for _, k := range kinds() {
-		if k.gives != nil {
-			members = append(members, keyed(k.gives.key, k.gives.write(g)))
-		}
-	}
-	slices.SortFunc(members, func(a, b member) int { return cmp.Compare(a.key, b.key) })
-	return members
 }
 
 // permissions reads the permissions of a manifest.

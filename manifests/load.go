@@ -2,10 +2,12 @@ package manifests
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -118,13 +120,15 @@ func parse[T any](file string, source []byte, of subject, read func(*reader, *no
 		parsed = read(r, root)
 	}
 	if len(r.problems) > 0 {
-		return nil, newError(r.problems, r.names)
+		slices.SortStableFunc(r.problems, func(a, b Problem) int {
+			return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Path, b.Path))
+		})
+		return nil, &Error{r.problems, r.names}
 	}
 	return parsed, nil
 }
 
-// isForeign reports whether a file is neither YAML nor JSON, such as the source of a program: its name does not say
-// that it is, and its text, of which this is the root, has no keys.
+// isForeign reports whether a file is neither YAML nor JSON by its name, and has a text without keys.
 func (r *reader) isForeign(root *node) bool {
 	switch filepath.Ext(r.file) {
 	case "", ".yaml", ".yml", ".json":
@@ -133,8 +137,7 @@ func (r *reader) isForeign(root *node) bool {
 	return root == nil || root.kind != objectNode
 }
 
-// isOther reports whether a document says that it is of another kind, such as a manifest where a policy is wanted, and
-// adds that as its problem.
+// isOther adds a problem if a document says that it is of another kind, such as a manifest in place of a policy.
 func (r *reader) isOther(root *node, other subject) bool {
 	n := root.get("schema")
 	if n == nil || n.kind != textNode || n.text != other.schema {
@@ -167,7 +170,6 @@ func (r *reader) document(source []byte) *node {
 	}
 }
 
-// empty reports an empty source.
 func (r *reader) empty() *node {
 	r.add(position{1, 1}, "", mistake.Syntax, "the "+r.subject.name+" is empty", "start with schema: "+r.subject.schema)
 	return nil

@@ -3,6 +3,7 @@ package manifests
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/keypath"
@@ -56,7 +57,6 @@ type member struct {
 	value *node
 }
 
-// get returns the value of a member, or nil.
 func (n *node) get(key string) *node {
 	if n == nil {
 		return nil
@@ -77,7 +77,6 @@ func (n *node) below(key string) *node {
 	return &node{}
 }
 
-// count returns how many of the keys an object has.
 func (n *node) count(keys ...string) int {
 	count := 0
 	for _, key := range keys {
@@ -91,15 +90,10 @@ func (n *node) count(keys ...string) int {
 // with returns a copy of an object in which a member is set to value.
 func (n *node) with(key string, value *node) *node {
 	changed := *n
-	changed.members = nil
-	found := false
-	for _, m := range n.members {
-		if m.key == key {
-			m.value, found = value, true
-		}
-		changed.members = append(changed.members, m)
-	}
-	if !found {
+	changed.members = slices.Clone(n.members)
+	if at := slices.IndexFunc(n.members, func(m member) bool { return m.key == key }); at >= 0 {
+		changed.members[at].value = value
+	} else {
 		changed.members = append(changed.members, member{key, n.at, value})
 	}
 	return &changed
@@ -108,16 +102,10 @@ func (n *node) with(key string, value *node) *node {
 // without returns a copy of an object without the members for whose keys drop returns true.
 func (n *node) without(drop func(key string) bool) *node {
 	changed := *n
-	changed.members = nil
-	for _, m := range n.members {
-		if !drop(m.key) {
-			changed.members = append(changed.members, m)
-		}
-	}
+	changed.members = slices.DeleteFunc(slices.Clone(n.members), func(m member) bool { return drop(m.key) })
 	return &changed
 }
 
-// json returns the value as compact JSON, with keys in their order and numbers as written.
 func (n *node) json() json.RawMessage {
 	var b bytes.Buffer
 	n.write(&b, ",", ":", writeString)

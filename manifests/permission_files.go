@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -72,19 +73,14 @@ func files() kind {
 		gives: grants("files", func(g *Grants) *[]FileGrant { return &g.Files },
 			(*reader).fileGrants, listing(fileGrantNode), FileGrant.element),
 		takes: &taking{
-			key:  "files",
-			read: func(r *reader, n *node, at string, d *Deny) { d.Files = new(r.filePermission(n, at)) },
-			say: func(d Deny) (Element, bool) {
-				if d.Files == nil {
-					return Element{}, false
-				}
-				return deniedDirectory(*d.Files), true
-			},
+			key:    "files",
+			read:   func(r *reader, n *node, at string, d *Deny) { d.Files = new(r.filePermission(n, at)) },
+			covers: func(d Deny) bool { return d.Files != nil },
+			say:    func(d Deny) Element { return deniedDirectory(*d.Files) },
 		},
 	}
 }
 
-// pathExample says what to add if a guest path is missing.
 const pathExample = "path: and the folder's path for the tool, such as /project"
 
 func (r *reader) access() parser[Access] { return choice(r, AccessRead, AccessReadWrite) }
@@ -116,8 +112,7 @@ func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
 	}
 }
 
-// fileGrants reads grants of directories. Overlapping grants may be for different tools, but a
-// repeated guest path must be a mistake.
+// fileGrants reads grants of directories. They may overlap for different tools, but equal guest paths are a mistake.
 func (r *reader) fileGrants(n *node, path string) []FileGrant {
 	var grants []FileGrant
 	r.list(n, path, maxList, func(n *node, path string) {
@@ -152,12 +147,7 @@ func fileGrantNode(f FileGrant) *node {
 	return objectOf(keyed("path", textOf(f.Path.String())), keyed("host", &node{}), keyed("access", accessNode(f.Access)))
 }
 
-func accessNode(access Access) *node {
-	if access == "" {
-		access = AccessRead
-	}
-	return textOf(string(access))
-}
+func accessNode(access Access) *node { return textOf(string(cmp.Or(access, AccessRead))) }
 
 func (f FileGrant) element() Element {
 	return directoryElement(f.Path, func(asked permission.GuestPath) bool { return asked == f.Path }, func() (any, error) {

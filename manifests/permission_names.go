@@ -36,7 +36,6 @@ type EnvGrant struct {
 
 const maxEnvValue = 32 << 10 // bytes
 
-// nameReader reads one name of a kind.
 type nameReader = func(r *reader, n *node, at string) string
 
 // asksNames returns an asking for a kind of which a manifest has a list of names.
@@ -67,9 +66,10 @@ func givesNames(
 // takesName returns a taking for a kind of which a denial has one name.
 func takesName(key string, of func(*Deny) *string, read nameReader, about func(name string) Element) *taking {
 	return &taking{
-		key:  key,
-		read: func(r *reader, n *node, at string, d *Deny) { *of(d) = read(r, n, at) },
-		say:  func(d Deny) (Element, bool) { return about(*of(&d)), *of(&d) != "" },
+		key:    key,
+		read:   func(r *reader, n *node, at string, d *Deny) { *of(d) = read(r, n, at) },
+		covers: func(d Deny) bool { return *of(&d) != "" },
+		say:    func(d Deny) Element { return about(*of(&d)) },
 	}
 }
 

@@ -47,8 +47,7 @@ type NetworkGrant struct {
 
 // NetworkDeny denies requests that match all of its fields. An empty field matches everything.
 type NetworkDeny struct {
-	// Host is as in [NetworkPermission]. An address here does not cover names that resolve to it;
-	// use Addresses for that.
+	// Host is as in [NetworkPermission]. An address here does not cover names that resolve to it; use Addresses for that.
 	Host      string
 	Ports     []int
 	Methods   []string
@@ -72,14 +71,10 @@ func network() kind {
 		gives: grants("network", func(g *Grants) *[]NetworkGrant { return &g.Network },
 			(*reader).networkGrants, listing(networkGrantNode), NetworkGrant.element),
 		takes: &taking{
-			key:  "network",
-			read: func(r *reader, n *node, at string, d *Deny) { d.Network = r.networkDeny(n, at) },
-			say: func(d Deny) (Element, bool) {
-				if d.Network == nil {
-					return Element{}, false
-				}
-				return d.Network.element(), true
-			},
+			key:    "network",
+			read:   func(r *reader, n *node, at string, d *Deny) { d.Network = r.networkDeny(n, at) },
+			covers: func(d Deny) bool { return d.Network != nil },
+			say:    func(d Deny) Element { return d.Network.element() },
 		},
 	}
 }
@@ -90,7 +85,6 @@ func (r *reader) networkPermission(n *node, at string) NetworkPermission {
 	return p.complete()
 }
 
-// hostExample says what to add if the host is missing.
 const hostExample = "host: and a name, such as api.example.com or *.example.com"
 
 // networkFields returns the keys that select requests. The host is required if example is not empty.
@@ -105,7 +99,6 @@ func (r *reader) networkFields(p *NetworkPermission, example string, ports parse
 	}
 }
 
-// complete fills in the defaults.
 func (p NetworkPermission) complete() NetworkPermission {
 	if len(p.Methods) == 0 {
 		p.Methods = []string{"GET"}
@@ -218,10 +211,8 @@ func portsNode(ports []int) *node {
 	if slices.Equal(ports, []int{EveryPort}) {
 		return textOf(everyPort)
 	}
-	return listed(ports, portNode)
+	return listed(ports, intOf[int])
 }
-
-func portNode(port int) *node { return &node{kind: numberNode, text: strconv.Itoa(port)} }
 
 func (g NetworkGrant) element() Element {
 	return hostElement(g.Host, func() (any, error) {
@@ -261,15 +252,9 @@ func hostElement(text string, canonical func() (any, error)) Element {
 // mayOverlap reports whether two hosts overlap or either of them cannot be parsed.
 func mayOverlap(a, b string) bool {
 	one, err := permission.ParseHost(a)
-	if err != nil {
-		return true
-	}
-	other, err := permission.ParseHost(b)
-	if err != nil {
-		return true
-	}
+	other, otherErr := permission.ParseHost(b)
 	_, overlap := one.Intersect(other)
-	return overlap
+	return overlap || err != nil || otherErr != nil
 }
 
 // canonicalHost returns the canonical form of a host, or text itself if it is not a host.

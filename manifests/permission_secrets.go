@@ -63,8 +63,7 @@ var (
 	prefixText = regexp.MustCompile(`^[!-~][ -~]{0,63}$`)
 )
 
-// hopHeaders are headers that control how a message is transmitted. A secret in one would change
-// the request itself (RFC 9110, sections 7.2 and 7.6.1).
+// hopHeaders control how a message is transmitted. A secret in one would change the request (RFC 9110, 7.2 and 7.6.1).
 var hopHeaders = [...]string{
 	"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive",
 	"proxy-connection", "proxy-authorization", "expect", "content-type",
@@ -81,7 +80,8 @@ func secrets() kind {
 			write: func(p Permissions) *node { return listed(p.Secrets, secretNode) },
 		},
 		gives: grants("secrets", func(g *Grants) *[]SecretGrant { return &g.Secrets },
-			(*reader).secretGrants, listing(secretGrantNode), SecretGrant.element),
+			func(r *reader, n *node, at string) []SecretGrant { return listOf(r, maxList, r.secretGrant)(n, at) },
+			listing(secretGrantNode), SecretGrant.element),
 		takes: takesName("secret", func(d *Deny) *string { return &d.Secret }, (*reader).secret,
 			func(name string) Element { return secretElement(name, "") }),
 	}
@@ -109,7 +109,6 @@ func (r *reader) secret(n *node, at string) string {
 	return r.word(secretName, "use upper-case letters, digits and _, starting with a letter")(n, at)
 }
 
-// placeFields returns the keys for the place of a secret in a request.
 func (r *reader) placeFields(p *SecretPlace) []field {
 	return []field{
 		optional("header", &p.Header, r.header),
@@ -140,10 +139,6 @@ func (r *reader) header(n *node, at string) string {
 		return ""
 	}
 	return text
-}
-
-func (r *reader) secretGrants(n *node, at string) []SecretGrant {
-	return listOf(r, maxList, r.secretGrant)(n, at)
 }
 
 func (r *reader) secretGrant(n *node, at string) SecretGrant {
@@ -206,7 +201,7 @@ func secretGrantNode(g SecretGrant) *node {
 		keyed("name", textOf(g.Name)),
 		keyed("from", objectOf(keyed("env", textOrNil(g.From.Env)))),
 		keyed("host", orNull(g.Host)),
-		keyed("ports", listed(g.Ports, portNode)),
+		keyed("ports", listed(g.Ports, intOf[int])),
 		keyed("schemes", listed(g.Schemes, textOf)),
 	}, placeMembers(g.Place)...)...)
 }

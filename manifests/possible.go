@@ -15,8 +15,7 @@ import (
 	"github.com/caisson-run/caisson/internal/spelling"
 )
 
-// possibility finds objects and values that a schema describes but does not allow. It reports only certain mistakes,
-// and none below not and if, where a mistake has no effect.
+// possibility finds certain objects and values that a schema describes but does not allow, where that matters.
 type possibility struct {
 	r    *reader
 	root *node
@@ -36,8 +35,7 @@ type target struct {
 	path string
 }
 
-// maxDemands is the maximum number of schemas and names that are searched for the demands of all closed objects of a
-// schema, since many can lead to the same ones.
+// maxDemands is the maximum number of schemas and names that are searched, since many can lead to the same.
 const maxDemands = 1 << 15
 
 // checkPossible reports the parts of a valid schema that no value can satisfy.
@@ -109,7 +107,6 @@ func (p *possibility) closed(n *node, path string) {
 	}
 }
 
-// undeclaredFix says what to do about a required name that is not among those declared.
 func undeclaredFix(name string, declared map[string]bool) string {
 	if len(declared) <= maxList {
 		if near := spelling.Nearest(name, slices.Sorted(maps.Keys(declared))); near != "" {
@@ -213,7 +210,6 @@ func (n *node) names() (count int) {
 	return count
 }
 
-// bounds reports a lower bound above the upper one.
 func (p *possibility) bounds(n *node, path string) {
 	for _, pair := range [...]struct{ lower, upper, types, what string }{
 		{"minimum", "maximum", "number integer", "number"},

@@ -1,10 +1,8 @@
 package manifests
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/mistake"
@@ -19,8 +17,7 @@ type Problem struct {
 	// Line and Column count from 1, columns in characters.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Path is the place in the document, such as limits.memory or tests[0].name. It is empty for
-	// the document as a whole.
+	// Path is the place in the document, such as limits.memory or tests[0].name. It is empty for the document as a whole.
 	Path    string       `json:"path"`
 	Kind    mistake.Kind `json:"kind"`
 	Message string       `json:"message"` // the cause
@@ -65,11 +62,3 @@ func (e *Error) Error() string {
 
 // Unwrap returns [ErrInvalid].
 func (e *Error) Unwrap() error { return ErrInvalid }
-
-// newError sorts problems by position.
-func newError(problems []Problem, names []string) *Error {
-	slices.SortStableFunc(problems, func(a, b Problem) int {
-		return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Path, b.Path))
-	})
-	return &Error{problems, names}
-}

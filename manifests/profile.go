@@ -28,14 +28,6 @@ func BuiltinProfiles() []Profile {
 	}
 }
 
-// extend returns a copy of the profile with a new name, in which non-zero limits replace the profile's. A program can
-// change other fields of the copy and then add it to [Policy.Profiles] or pass it to a runtime.
-func (p Profile) extend(name string, limits Limits) Profile {
-	p.Name = name
-	p.Limits = limits.or(p.Limits)
-	return p
-}
-
 // ProfileNamed returns a built-in profile or one that the policy defines. The empty name means the
 // policy's Profile, and standard if that is empty or p is nil. A built-in name always means the
 // built-in profile. The error wraps [ErrProfile] and lists the known profiles.
@@ -46,11 +38,12 @@ func (p *Policy) ProfileNamed(name string) (Profile, error) {
 		name = cmp.Or(name, p.Profile)
 	}
 	name = cmp.Or(name, standardProfile)
-	at := slices.IndexFunc(known, func(profile Profile) bool { return profile.Name == name })
-	if at < 0 {
-		return Profile{}, fmt.Errorf("%w: %q; there are %s", ErrProfile, clip(name), strings.Join(profileNames(known), ", "))
+	for _, profile := range known {
+		if profile.Name == name {
+			return profile, nil
+		}
 	}
-	return known[at], nil
+	return Profile{}, fmt.Errorf("%w: %q; there are %s", ErrProfile, clip(name), strings.Join(profileNames(known), ", "))
 }
 
 func profileNames(profiles []Profile) []string {
@@ -89,7 +82,13 @@ type profileDraft struct {
 func (r *reader) profiles(n *node, path string) []Profile {
 	var drafts []profileDraft
 	r.mapping(n, path, maxList, func(m member, path string) {
-		draft := r.profile(m, path)
+		d := profileDraft{name: m.key, path: path, extends: standardProfile}
+		r.object(m.value, path,
+			optional("extends", &d.extends, r.name),
+			optional("limits", &d.limits, r.limits),
+			optional("network", &d.network, choice(r, "none", "granted")),
+			optional("writes", &d.writes, choice(r, "none", "granted")),
+		)
 		if !r.key(m, path, toolName, nameFix) {
 			return
 		}
@@ -98,20 +97,9 @@ func (r *reader) profiles(n *node, path string) []Profile {
 				"choose another name, and write extends: "+m.key)
 			return
 		}
-		drafts = append(drafts, draft)
+		drafts = append(drafts, d)
 	})
 	return r.completeProfiles(drafts)
-}
-
-func (r *reader) profile(m member, path string) profileDraft {
-	d := profileDraft{name: m.key, path: path, extends: standardProfile}
-	r.object(m.value, path,
-		optional("extends", &d.extends, r.name),
-		optional("limits", &d.limits, r.limits),
-		optional("network", &d.network, choice(r, "none", "granted")),
-		optional("writes", &d.writes, choice(r, "none", "granted")),
-	)
-	return d
 }
 
 // completeProfiles resolves each draft to the built-in profile at the end of its extends chain.
@@ -127,14 +115,18 @@ func (r *reader) completeProfiles(drafts []profileDraft) []Profile {
 		last := chain[len(chain)-1]
 		switch base, known := builtinProfile(last.extends); {
 		case cycle && !inCycle[d.name]:
+			text := "the profile extends itself: "
 			for _, link := range chain {
 				inCycle[link.name] = true
+				text += link.name + " extends "
 			}
-			r.addExtends(d, mistake.Conflict, "the profile extends itself: "+cycleText(chain),
+			r.addExtends(d, mistake.Conflict, text+d.name,
 				"extend a built-in profile: "+strings.Join(profileNames(BuiltinProfiles()), ", "))
 		case cycle:
+		case !known && last.name != d.name: // its parent is reported
 		case !known:
-			r.unknownParent(d, byName)
+			r.addExtends(d, mistake.InvalidValue, fmt.Sprintf("there is no profile %q", clip(d.extends)),
+				knownProfiles(d.extends, slices.Collect(maps.Keys(byName))))
 		default:
 			for _, link := range slices.Backward(chain) {
 				base = link.extend(base)
@@ -155,33 +147,16 @@ func ancestry(d profileDraft, byName map[string]profileDraft) (chain []profileDr
 	return chain, chain[len(chain)-1].extends == d.name
 }
 
-func cycleText(chain []profileDraft) string {
-	var names []string
-	for _, d := range chain {
-		names = append(names, d.name)
-	}
-	return strings.Join(append(names, names[0]), " extends ")
-}
-
+// extend returns a profile with the changes of the draft.
 func (d profileDraft) extend(base Profile) Profile {
-	extended := base.extend(d.name, d.limits)
+	base.Name, base.Limits = d.name, d.limits.or(base.Limits)
 	if d.network != "" {
-		extended.NoNetwork = d.network == "none"
+		base.NoNetwork = d.network == "none"
 	}
 	if d.writes != "" {
-		extended.NoWrites = d.writes == "none"
+		base.NoWrites = d.writes == "none"
 	}
-	return extended
-}
-
-// unknownParent reports a draft that extends an unknown profile. A draft that extends an invalid
-// draft is not reported itself.
-func (r *reader) unknownParent(d profileDraft, byName map[string]profileDraft) {
-	if _, own := byName[d.extends]; own || d.extends == "" {
-		return
-	}
-	r.addExtends(d, mistake.InvalidValue, fmt.Sprintf("there is no profile %q", clip(d.extends)),
-		knownProfiles(d.extends, slices.Collect(maps.Keys(byName))))
+	return base
 }
 
 func (r *reader) addExtends(d profileDraft, kind mistake.Kind, message, fix string) {
@@ -189,13 +164,12 @@ func (r *reader) addExtends(d profileDraft, kind mistake.Kind, message, fix stri
 	r.add(r.place(path), path, kind, message, fix)
 }
 
-// checkProfile reports a policy whose profile is unknown.
 func (r *reader) checkProfile(root *node, p *Policy) {
 	var own []string
 	for _, m := range root.below("profiles").members {
 		own = append(own, m.key)
 	}
-	if _, builtin := builtinProfile(p.Profile); builtin || p.Profile == "" || slices.Contains(own, p.Profile) {
+	if _, builtin := builtinProfile(p.Profile); builtin || slices.Contains(own, p.Profile) {
 		return
 	}
 	r.add(root.get("profile").at, "profile", mistake.InvalidValue, fmt.Sprintf("there is no profile %q", clip(p.Profile)),
@@ -214,11 +188,9 @@ func knownProfiles(wrong string, own []string) string {
 	return choiceFix(wrong, known)
 }
 
-func builtinProfile(name string) (Profile, bool) {
-	for _, profile := range BuiltinProfiles() {
-		if profile.Name == name {
-			return profile, true
-		}
-	}
-	return Profile{}, false
+// builtinProfile returns the profile of a name that is not a policy's. The empty name means standard.
+func builtinProfile(name string) (p Profile, known bool) {
+	var none *Policy
+	p, err := none.ProfileNamed(name)
+	return p, err == nil
 }

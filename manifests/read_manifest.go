@@ -79,8 +79,7 @@ func (r *reader) manifest(root *node) *Manifest {
 	return m
 }
 
-// namesIn returns the name, the aliases and the retired names in a document, whatever is wrong with it. It returns nil
-// if it does not say one name.
+// namesIn returns all names in a document, whatever is wrong with it. It returns nil if it does not say one name.
 func namesIn(root *node) []string {
 	var names, aliases []string
 	claim := func(to *[]string, n *node) {
@@ -161,8 +160,7 @@ func (r *reader) checkTogether(root *node, m *Manifest) {
 	r.checkRequirements(m)
 }
 
-// checkRequirements checks that directories without which the tool cannot be called are requested: the operator could
-// not grant them otherwise.
+// checkRequirements checks that required directories are requested: the operator could not grant them otherwise.
 func (r *reader) checkRequirements(m *Manifest) {
 	for i, required := range m.Requires {
 		for alternative := range strings.SplitSeq(required, "|") {
@@ -231,7 +229,6 @@ func (r *reader) checkBehavior(root *node, m *Manifest) {
 	}
 }
 
-// checkNames reports names of a tool that look alike.
 func (r *reader) checkNames(root *node, m *Manifest) {
 	seen := map[string][]string{} // by key
 	if m.Name != "" {
@@ -325,7 +322,6 @@ func (r *reader) profileParameter(n *node, path string) string {
 	return ""
 }
 
-// cache reads how long answers may be reused, or off.
 func (r *reader) cache(n *node, path string) time.Duration {
 	if n.kind == textNode && n.text == cacheOff {
 		return CacheOff
@@ -348,7 +344,6 @@ const (
 	grammarFormat = "grammar"
 )
 
-// format reads the format of a custom tool's text. It returns it in the form of [tool.Definition], or nil.
 func (r *reader) format(n *node, path string) json.RawMessage {
 	var kind, syntax, definition string
 	read := r.object(n, path,
@@ -359,22 +354,21 @@ func (r *reader) format(n *node, path string) json.RawMessage {
 	if !read || kind == "" {
 		return nil
 	}
-	if kind == textFormat {
-		for _, key := range [...]string{"syntax", "definition"} {
-			if inner := keypath.Key(path, key); n.get(key) != nil {
-				r.conflict(inner, "any text is allowed, so there is no "+key, "remove it, or write type: grammar")
-			}
-		}
-		return objectOf(keyed("type", textOf(kind))).json()
-	}
 	for _, key := range [...]string{"syntax", "definition"} {
-		if n.get(key) == nil {
-			r.add(n.at, keypath.Key(path, key), mistake.Missing, "the key "+key+" is required with type: grammar",
+		given, inner := n.get(key) != nil, keypath.Key(path, key)
+		switch {
+		case given && kind == textFormat:
+			r.conflict(inner, "any text is allowed, so there is no "+key, "remove it, or write type: grammar")
+		case !given && kind != textFormat:
+			r.add(n.at, inner, mistake.Missing, "the key "+key+" is required with type: grammar",
 				"add syntax: lark or regex, and definition: with the grammar")
 		}
 	}
-	return objectOf(keyed("type", textOf(kind)), keyed("syntax", textOf(syntax)),
-		keyed("definition", textOf(definition))).json()
+	format := objectOf(keyed("type", textOf(kind)))
+	if kind != textFormat {
+		format.members = append(format.members, keyed("syntax", textOf(syntax)), keyed("definition", textOf(definition)))
+	}
+	return format.json()
 }
 
 // grammar reads a grammar. White space in it is significant.
@@ -434,8 +428,7 @@ func (r *reader) checkText(parameters *node, m *Manifest) {
 	}
 }
 
-// plainObject reports keywords that do more than declare parameters, because they could reject
-// calls that a model is free to make.
+// plainObject reports keywords that do more than declare parameters, and could reject calls that a model may make.
 func (r *reader) plainObject(schema *node, path, fix string) {
 	known := []string{"type", "properties", "required", "additionalProperties", "description", "title", "$comment"}
 	for _, m := range schema.members {
@@ -449,7 +442,6 @@ func (r *reader) plainObject(schema *node, path, fix string) {
 	}
 }
 
-// hasText reports whether a list contains a text.
 func hasText(list *node, text string) bool {
 	return slices.ContainsFunc(list.elements, func(n *node) bool { return n.kind == textNode && n.text == text })
 }

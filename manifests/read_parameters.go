@@ -3,7 +3,9 @@ package manifests
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/keypath"
@@ -16,7 +18,6 @@ import (
 
 const maxContext = 32
 
-// context reads the names of the parameters that the host fills in.
 func (r *reader) context(n *node, path string) []string {
 	var names []string
 	n.note("uniqueItems", boolOf(true))
@@ -42,16 +43,13 @@ func (r *reader) parameter(n *node, path string) string {
 
 // equalFold returns the first name that equals name without regard to case, or "".
 func equalFold(names []string, name string) string {
-	for _, other := range names {
-		if strings.EqualFold(other, name) {
-			return other
-		}
+	if at := slices.IndexFunc(names, func(other string) bool { return strings.EqualFold(other, name) }); at >= 0 {
+		return names[at]
 	}
 	return ""
 }
 
-// schema compiles the schema in n and reports its problems at the positions of written, which is
-// the same schema as the author wrote it.
+// schema compiles the schema in n. Its problems are at the positions of written, the schema as its author wrote it.
 func (r *reader) schema(n, written *node, path string) *schema.Schema {
 	if !r.visibleTexts(written, path) {
 		return nil
@@ -82,8 +80,7 @@ func (r *reader) visibleTexts(n *node, path string) bool {
 	return all
 }
 
-// parameters reads the schema of the arguments. It sets the schema that the model sees and the one
-// that validates complete arguments.
+// parameters sets the schema that the model sees, and the one that validates complete arguments.
 func (r *reader) parameters(root *node, m *Manifest) {
 	written := root.get("parameters")
 	if written == nil || written.kind == nullNode {
@@ -151,8 +148,7 @@ func (r *reader) parametersObject(written *node) (*node, bool) {
 	return &full, true
 }
 
-// checkContextNames reports where a schema declares a context value under a name that differs only
-// in case, or in a place where it would not be hidden from the model.
+// checkContextNames reports context values in another case, or where they are not hidden from the model.
 func (r *reader) checkContextNames(n *node, path string, context []string, top bool) {
 	check := func(name string, at position, path string) {
 		same := equalFold(context, name)
@@ -172,20 +168,32 @@ func (r *reader) checkContextNames(n *node, path string, context []string, top b
 	for i, element := range n.below("required").elements {
 		check(element.text, element.at, keypath.Index(path+".required", i))
 	}
-	for _, keyword := range [...]string{"allOf", "anyOf", "oneOf"} {
-		for i, element := range n.below(keyword).elements {
-			r.checkContextNames(element, keypath.Index(keypath.Key(path, keyword), i), context, false)
-		}
+	for at, inner := range n.alternatives(path) {
+		r.checkContextNames(inner, at, context, false)
 	}
-	for _, keyword := range [...]string{"if", "then", "else", "not"} {
-		if inner := n.get(keyword); inner != nil {
-			r.checkContextNames(inner, keypath.Key(path, keyword), context, false)
+}
+
+// alternatives yields the schemas in a schema that may apply to the same value, with their paths, without references.
+func (n *node) alternatives(path string) iter.Seq2[string, *node] {
+	return func(yield func(string, *node) bool) {
+		for _, m := range n.members {
+			switch m.key {
+			case "allOf", "anyOf", "oneOf":
+				for i, element := range m.value.elements {
+					if !yield(keypath.Index(keypath.Key(path, m.key), i), element) {
+						return
+					}
+				}
+			case "if", "then", "else", "not":
+				if !yield(keypath.Key(path, m.key), m.value) {
+					return
+				}
+			}
 		}
 	}
 }
 
-// checkRequired reports required names that no property has, in the schema and in those of its
-// properties and elements: no model would know what to write there.
+// checkRequired reports required names that no property has, also in properties and elements: no model could fill them.
 func (r *reader) checkRequired(n *node, path string, context []string) {
 	for _, m := range n.below("properties").members {
 		r.checkRequired(m.value, keypath.Key(keypath.Key(path, "properties"), m.key), nil)
@@ -206,8 +214,7 @@ func (r *reader) checkRequired(n *node, path string, context []string) {
 	}
 }
 
-// declares adds the names of the properties that a schema and the alternatives in it declare. It returns false if the
-// schema may allow further names, because it refers to another schema or has rules for undeclared properties.
+// declares adds the names of the properties that a schema and its alternatives declare, unless there may be others.
 func (n *node) declares(names map[string]bool) bool {
 	if n.count("$ref", "$dynamicRef", "$recursiveRef", "patternProperties", "dependentSchemas", "dependencies") > 0 {
 		return false
@@ -220,17 +227,8 @@ func (n *node) declares(names map[string]bool) bool {
 	for _, m := range n.below("properties").members {
 		names[m.key] = true
 	}
-	var alternatives []*node
-	for _, keyword := range [...]string{"allOf", "anyOf", "oneOf"} {
-		alternatives = append(alternatives, n.below(keyword).elements...)
-	}
-	for _, keyword := range [...]string{"if", "then", "else"} {
-		if inner := n.get(keyword); inner != nil {
-			alternatives = append(alternatives, inner)
-		}
-	}
-	for _, alternative := range alternatives {
-		if !alternative.declares(names) {
+	for at, inner := range n.alternatives("") {
+		if at != "not" && !inner.declares(names) {
 			return false
 		}
 	}
@@ -264,4 +262,94 @@ func (r *reader) checkTemplates(parameters *node, m *Manifest) {
 	if m.Behavior.Profile != "" {
 		check(m.Behavior.Profile, "behavior.profile")
 	}
+}
+
+const (
+	maxParameterAliases = 64
+	maxAliasValues      = 64
+)
+
+// parameterAliases reads other names of parameters, each with the parameter's own, and perhaps translated values.
+func (r *reader) parameterAliases(n *node, path string) (aliases []ParameterAlias) {
+	r.mapping(n, path, maxParameterAliases, func(m member, path string) {
+		if !r.key(m, path, toolName, nameFix) {
+			return
+		}
+		alias := ParameterAlias{Name: m.key}
+		if m.value.kind != objectNode {
+			alias.Parameter = r.aliased(m.value, path)
+		}
+		if m.value.kind == objectNode || m.value.schema != nil {
+			r.object(m.value, path,
+				required("parameter", "parameter: and its name", &alias.Parameter, r.aliased),
+				optional("values", &alias.Values, r.aliasValues),
+			)
+		}
+		aliases = append(aliases, alias)
+	})
+	return aliases
+}
+
+func (r *reader) aliased(n *node, path string) string {
+	if !r.kind(n, path, textNode, aliasFix) {
+		return ""
+	}
+	if n.text == "" {
+		r.invalid(n, path, "the text is empty", aliasFix)
+	}
+	return n.text
+}
+
+const aliasFix = "write the name of the parameter"
+
+func (r *reader) aliasValues(n *node, path string) (values []AliasValue) {
+	if n.kind == objectNode && len(n.members) == 0 {
+		r.invalid(n, path, "there are no values", "write what each value means, or remove values")
+	}
+	r.mapping(n, path, maxAliasValues, func(m member, _ string) {
+		values = append(values, AliasValue{Written: m.key, Means: m.value.json()})
+	})
+	return values
+}
+
+// checkParameterAliases checks that each alias is another name for a parameter that models can set.
+func (r *reader) checkParameterAliases(parameters *node, m *Manifest) {
+	var own []string
+	for _, p := range parameters.get("properties").members {
+		if !slices.Contains(m.Context, p.key) {
+			own = append(own, p.key)
+		}
+	}
+	anywhere := propertyNames(parameters, nil)
+	for _, alias := range m.ParameterAliases {
+		path := keypath.Key("parameter_aliases", alias.Name)
+		if same := equalFold(m.Context, alias.Name); same != "" {
+			r.conflict(path, fmt.Sprintf("%q could pass for %q, which the host fills in", alias.Name, same), "remove the alias")
+		} else if slices.Contains(anywhere, alias.Name) {
+			r.conflict(path, strconv.Quote(alias.Name)+" is a parameter itself", "remove the alias or the parameter")
+		}
+		if alias.Parameter == "" || slices.Contains(own, alias.Parameter) { // if it is empty, that has been reported
+			continue
+		}
+		fix := "declare it under parameters.properties"
+		if near := spelling.Nearest(alias.Parameter, own); near != "" {
+			fix = "did you mean " + near + "?"
+		}
+		message := strconv.Quote(clip(alias.Parameter)) + " is not a parameter"
+		if slices.Contains(m.Context, alias.Parameter) {
+			message, fix = fmt.Sprintf("the host fills in %q, and no caller can set it", alias.Parameter), "remove the alias"
+		}
+		r.conflict(path, message, fix)
+	}
+}
+
+// propertyNames adds the names of all properties that schemas of one object declare.
+func propertyNames(n *node, names []string) []string {
+	for _, m := range n.below("properties").members {
+		names = append(names, m.key)
+	}
+	for _, inner := range n.alternatives("") {
+		names = propertyNames(inner, names)
+	}
+	return names
 }

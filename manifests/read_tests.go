@@ -51,7 +51,7 @@ func (r *reader) test(n *node, path string) Test {
 func (r *reader) expect(n *node, path string) (e Expect) {
 	r.object(n, path,
 		optional("success", &e.Success, pointer(r.boolean)),
-		optional("kind", &e.Kind, choice(r, kindWords()...)),
+		field{"kind", "", func(n *node, path string) { e.Kind = string(choice(r, tool.Kinds()...)(n, path)) }},
 		optional("output", &e.Output, pointer(r.text)),
 		optional("error", &e.Error, r.text),
 		field{"data", "", func(n *node, _ string) { e.Data = n.json() }},
@@ -62,15 +62,6 @@ func (r *reader) expect(n *node, path string) (e Expect) {
 		r.conflict(inner, "a success has neither kind nor error", "write success: false, or remove kind and error")
 	}
 	return e
-}
-
-// kindWords returns the kinds of failures.
-func kindWords() []string {
-	var words []string
-	for _, kind := range tool.Kinds() {
-		words = append(words, string(kind))
-	}
-	return words
 }
 
 // texts reads an object whose values are texts.

@@ -2,7 +2,6 @@ package manifests
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -98,37 +97,34 @@ func (r *reader) conflict(path, message, fix string) {
 	r.add(r.place(path), path, mistake.Conflict, message, fix)
 }
 
-// errReported stops reading a document whose problem has been added.
-var errReported = errors.New("reported")
-
-// enter begins a value of a document. The error is errReported.
-func (r *reader) enter(at position, path string, depth int) error {
-	if depth > maxNesting {
+// enter begins a value of a document. It returns false if reading ends, which it has reported.
+func (r *reader) enter(at position, path string, depth int) bool {
+	r.pathBytes += len(path)
+	switch {
+	case depth > maxNesting:
 		r.add(at, "", mistake.Syntax, fmt.Sprintf("nested deeper than %d levels", maxNesting), "make it flatter")
-		return errReported
-	}
-	if r.pathBytes += len(path); r.pathBytes > maxPathBytes {
+	case r.pathBytes > maxPathBytes:
 		r.add(at, "", mistake.Syntax, "the keys are too long for the number of values below them",
 			"make the keys shorter or the document flatter")
-		return errReported
+	default:
+		return true
 	}
-	return nil
+	return false
 }
 
-// firstOfItsName reports a key that is repeated in one object.
-func (r *reader) firstOfItsName(seen map[string]position, key string, at position, path string) bool {
-	first, twice := seen[key]
-	if twice {
-		r.add(at, path, mistake.DuplicateKey, fmt.Sprintf("the key appears twice; first on line %d", first.line),
+// addMember adds a member to an object, and reports its key if an earlier member has it. seen has their places.
+func (r *reader) addMember(n *node, m member, path string, seen map[string]position) {
+	if first, twice := seen[m.key]; twice {
+		r.add(m.at, path, mistake.DuplicateKey, fmt.Sprintf("the key appears twice; first on line %d", first.line),
 			"keep one of the two")
-		return false
+		n.repeated = append(n.repeated, m)
+		return
 	}
-	seen[key] = at
-	return true
+	seen[m.key] = m.at
+	n.members = append(n.members, m)
 }
 
-// object reads the members of an object. It returns false if n is not an object, or if it is a document of another
-// kind.
+// object reads the members of an object. It returns false if n is none, or a document of another kind.
 func (r *reader) object(n *node, path string, fields ...field) bool {
 	if n.schema != nil {
 		n.noteFields(fields)
@@ -216,7 +212,6 @@ func (r *reader) unknownKey(m member, path string, keys []string) {
 	r.add(m.at, path, mistake.UnknownKey, "unknown key "+strconv.Quote(clip(m.key)), fix)
 }
 
-// fixForExtism returns what to do about wasm, which manifests of Extism have.
 func (r *reader) fixForExtism() string {
 	_, isCaissons := r.places["schema"]
 	switch {
@@ -252,7 +247,6 @@ func (r *reader) text(n *node, path string) string {
 	return n.text
 }
 
-// choice reads one of several words.
 func choice[W ~string](r *reader, words ...W) parser[W] {
 	known := make([]string, len(words))
 	for i, word := range words {
@@ -268,7 +262,6 @@ func choice[W ~string](r *reader, words ...W) parser[W] {
 	}
 }
 
-// choiceFix says which words may replace a wrong one.
 func choiceFix(wrong string, words []string) string {
 	all := strings.Join(words, ", ")
 	if len(words) == 1 {
@@ -284,7 +277,6 @@ func (r *reader) boolean(n *node, path string) bool {
 	return r.kind(n, path, boolNode, "write true or false") && n.text == "true"
 }
 
-// integer reads a whole number from minimum to maximum.
 func integer[N int | int64](r *reader, minimum, maximum N) parser[N] {
 	fix := fmt.Sprintf("write a whole number from %d to %d", minimum, maximum)
 	return func(n *node, path string) N {
@@ -305,7 +297,6 @@ func integer[N int | int64](r *reader, minimum, maximum N) parser[N] {
 	}
 }
 
-// bytes reads a size from minimum to maximum.
 func (r *reader) bytes(minimum, maximum Bytes) parser[Bytes] {
 	fix := fmt.Sprintf("write a size from %s to %s, such as 16MiB or 256KiB", minimum, maximum)
 	return quantity(r, "bytes", "a size", fix, minimum, maximum, ParseBytes, textNode, numberNode)
@@ -354,7 +345,6 @@ func quantity[Q Bytes | time.Duration](
 	}
 }
 
-// list reads the elements of a list of at most limit elements.
 func (r *reader) list(n *node, path string, limit int, read func(n *node, path string)) {
 	if !r.kind(n, path, listNode, "write a list, such as [a, b]") {
 		n.noteElements(limit, func(n *node) { read(n, path) })
@@ -371,7 +361,6 @@ func (r *reader) list(n *node, path string, limit int, read func(n *node, path s
 	}
 }
 
-// listOf reads a list of at most limit elements.
 func listOf[E any](r *reader, limit int, read parser[E]) parser[[]E] {
 	return func(n *node, path string) []E {
 		var all []E
@@ -380,7 +369,6 @@ func listOf[E any](r *reader, limit int, read parser[E]) parser[[]E] {
 	}
 }
 
-// distinctOf reads a list of distinct elements.
 func distinctOf[E comparable](r *reader, limit int, read parser[E]) parser[[]E] {
 	return func(n *node, path string) []E {
 		var all []E

@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 )
@@ -12,7 +13,15 @@ import (
 // Rule returns the permissions as written in a manifest under "permissions", without defaults:
 // {"network":[{"host":"api.example.com"}]}. The place of a secret is null if it is empty. The rule
 // is nil if the permissions are empty. KV and LLM have no rule.
-func (p Permissions) Rule() json.RawMessage { return manifestRule(objectOf(requestMembers(p)...)) }
+func (p Permissions) Rule() json.RawMessage {
+	var members []member
+	for _, k := range kinds() {
+		if k.asks != nil && k.asks.write != nil {
+			members = append(members, keyed(k.asks.key, k.asks.write(p)))
+		}
+	}
+	return manifestRule(objectOf(members...))
+}
 
 // ContextRule returns the manifest key next to "permissions" that requests context values: {"context":["project_id"]}.
 func ContextRule(names ...string) json.RawMessage {
@@ -24,7 +33,14 @@ func ContextRule(names ...string) json.RawMessage {
 // and no digest. Values that only the operator knows are omitted or null: host directories, values
 // of variables, files, and empty hosts of secrets. Grants without permissions have no rule.
 func (g Grants) Rule(tools ...string) json.RawMessage {
-	gives := objectOf(grantMembers(g)...)
+	var members []member
+	for _, k := range kinds() {
+		if k.gives != nil {
+			members = append(members, keyed(k.gives.key, k.gives.write(g)))
+		}
+	}
+	slices.SortFunc(members, func(a, b member) int { return cmp.Compare(a.key, b.key) })
+	gives := objectOf(members...)
 	if len(gives.members) == 0 {
 		return nil
 	}
@@ -126,8 +142,7 @@ func (r *reader) ruleLine(start string, n *node) string {
 	return start + text
 }
 
-// completed returns a rule in which a placeholder replaces each null that only people can fill in.
-// section is the rule's top-level key above the value, and key is the value's own.
+// completed returns a rule with placeholders for what only people know. section is the top key above key.
 func (n *node) completed(section, key string) *node {
 	word := placeholderOf(section, key)
 	if n.kind == nullNode && word != "" {

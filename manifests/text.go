@@ -19,10 +19,8 @@ const (
 	settingFix = "use letters, digits and _, starting with a letter or _"
 )
 
-// parameterName matches names of context parameters.
 var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-// settingName matches names of environment variables, secrets and settings.
 var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // requiredDirectory matches guest paths that a manifest can require: those that need no quotes.
@@ -35,7 +33,6 @@ var secretName = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,127}$`)
 var versionText = regexp.MustCompile(
 	`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})(-[0-9A-Za-z.-]{1,40})?(\+[0-9A-Za-z.-]{1,40})?$`)
 
-// word reads a text that matches a pattern.
 func (r *reader) word(pattern *regexp.Regexp, fix string) parser[string] {
 	return func(n *node, path string) string {
 		text := r.text(n, path)

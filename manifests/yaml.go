@@ -16,7 +16,6 @@ import (
 	"github.com/caisson-run/caisson/internal/mistake"
 )
 
-// yaml reads a YAML document into a tree, or returns nil.
 func (r *reader) yaml(source []byte) *node {
 	decoder := yaml.NewDecoder(bytes.NewReader(source))
 	document, err := decodeYAML(decoder)
@@ -30,7 +29,7 @@ func (r *reader) yaml(source []byte) *node {
 	if second, err := decodeYAML(decoder); !errors.Is(err, io.EOF) {
 		at := position{1, 1}
 		if err == nil {
-			at = position{max(second.Line, 1), max(second.Column, 1)}
+			at = yamlPosition(second)
 		}
 		r.add(at, "", mistake.Syntax, "a second document follows the "+r.subject.name, r.subject.split)
 		return nil
@@ -48,15 +47,10 @@ func (r *reader) yaml(source []byte) *node {
 			return nil
 		}
 	}
-	root, err := r.yamlNode(document.Content[0], "", 0)
-	if err != nil {
-		return nil
-	}
-	return root
+	return r.yamlNode(document.Content[0], "", 0)
 }
 
-// decodeYAML reads the next document. The parser has panicked on hostile input, so a panic is
-// returned as a syntax error.
+// decodeYAML reads the next document. The parser has panicked on hostile input, which is a syntax error.
 func decodeYAML(decoder *yaml.Decoder) (document *yaml.Node, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -68,11 +62,11 @@ func decodeYAML(decoder *yaml.Decoder) (document *yaml.Node, err error) {
 }
 
 // yamlNode converts a node. It reports features that JSON does not have and converts them to the nearest JSON
-// equivalent, so that the rest of the document is checked as well. The error is errReported.
-func (r *reader) yamlNode(source *yaml.Node, path string, depth int) (*node, error) {
-	at := position{max(source.Line, 1), max(source.Column, 1)}
-	if err := r.enter(at, path, depth); err != nil {
-		return nil, err
+// equivalent, so that the rest of the document is checked as well. It returns nil if reading has ended.
+func (r *reader) yamlNode(source *yaml.Node, path string, depth int) *node {
+	at := yamlPosition(source)
+	if !r.enter(at, path, depth) {
+		return nil
 	}
 	if source.Anchor != "" {
 		r.add(at, path, mistake.Syntax, "anchors are not allowed",
@@ -88,40 +82,37 @@ func (r *reader) yamlNode(source *yaml.Node, path string, depth int) (*node, err
 	case yaml.SequenceNode:
 		n := &node{kind: listNode, at: at}
 		for i, content := range source.Content {
-			element, err := r.yamlNode(content, keypath.Index(path, i), depth+1)
-			if err != nil {
-				return nil, err
+			element := r.yamlNode(content, keypath.Index(path, i), depth+1)
+			if element == nil {
+				return nil
 			}
 			n.elements = append(n.elements, element)
 		}
-		return n, nil
+		return n
 	case yaml.ScalarNode:
-		return r.yamlScalar(source, at, path), nil
+		return r.yamlScalar(source, at, path)
 	default:
 		r.add(at, path, mistake.Syntax, "aliases are not allowed", "repeat the value in place of *"+clip(source.Value))
-		return &node{kind: nullNode, at: at, reported: true}, nil
+		return &node{kind: nullNode, at: at, reported: true}
 	}
 }
 
-func (r *reader) yamlObject(source *yaml.Node, at position, path string, depth int) (*node, error) {
+func yamlPosition(n *yaml.Node) position { return position{max(n.Line, 1), max(n.Column, 1)} }
+
+func (r *reader) yamlObject(source *yaml.Node, at position, path string, depth int) *node {
 	n := &node{kind: objectNode, at: at}
 	seen := map[string]position{}
 	for i := 0; i+1 < len(source.Content); i += 2 {
 		key := source.Content[i]
-		keyAt := position{max(key.Line, 1), max(key.Column, 1)}
 		inner := keypath.Key(path, key.Value)
-		r.checkYAMLKey(key, keyAt, inner)
-		value, err := r.yamlNode(source.Content[i+1], inner, depth+1)
-		if err != nil {
-			return nil, err
+		r.checkYAMLKey(key, yamlPosition(key), inner)
+		value := r.yamlNode(source.Content[i+1], inner, depth+1)
+		if value == nil {
+			return nil
 		}
-		if r.firstOfItsName(seen, key.Value, keyAt, inner) {
-			n.members = append(n.members, member{key.Value, keyAt, value})
-		} else {
-			n.repeated = append(n.repeated, member{key.Value, keyAt, value})
-		}
+		r.addMember(n, member{key.Value, yamlPosition(key), value}, inner, seen)
 	}
-	return n, nil
+	return n
 }
 
 func (r *reader) checkYAMLKey(key *yaml.Node, at position, path string) {
@@ -143,8 +134,7 @@ func (r *reader) checkYAMLKey(key *yaml.Node, at position, path string) {
 // jsonNumber is the grammar of numbers in RFC 8259, section 6.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// yamlScalar reads the plain forms that YAML 1.2 and JSON read alike. It rejects other forms of
-// numbers, because readers disagree on their meaning.
+// yamlScalar reads the plain forms that YAML 1.2 and JSON read alike, since readers disagree on others.
 func (r *reader) yamlScalar(source *yaml.Node, at position, path string) *node {
 	n := &node{kind: textNode, at: at, text: source.Value}
 	if source.Style&^yaml.TaggedStyle != 0 {
@@ -157,14 +147,16 @@ func (r *reader) yamlScalar(source *yaml.Node, at position, path string) *node {
 		n.kind, n.text = boolNode, strings.ToLower(source.Value)
 	case "!!int", "!!float":
 		n.kind = numberNode
-		if sha256Text.MatchString(source.Value) && !jsonNumber.MatchString(source.Value) {
-			r.add(at, path, mistake.InvalidValue, "YAML reads this digest as a number", "put it into quotes")
-			n.text, n.reported = "0", true
-		} else if !jsonNumber.MatchString(source.Value) {
-			r.add(at, path, mistake.InvalidValue, fmt.Sprintf("%s is not a plain decimal number", clip(source.Value)),
-				"write it as in JSON, such as 1000 or 0.5; put it into quotes if it is text")
-			n.text, n.reported = "0", true
+		if jsonNumber.MatchString(source.Value) {
+			return n
 		}
+		message, fix := clip(source.Value)+" is not a plain decimal number",
+			"write it as in JSON, such as 1000 or 0.5; put it into quotes if it is text"
+		if sha256Text.MatchString(source.Value) {
+			message, fix = "YAML reads this digest as a number", "put it into quotes"
+		}
+		r.add(at, path, mistake.InvalidValue, message, fix)
+		n.text, n.reported = "0", true
 	}
 	return n
 }
@@ -178,8 +170,7 @@ func objectOf(members ...member) *node {
 
 func keyed(key string, value *node) member { return member{key: key, value: value} }
 
-// flow returns a value as one line of YAML. It returns false if the value contains text that is not plain, because
-// people paste the line and must be able to read it.
+// flow returns a value as one line of YAML, and whether its text is plain, as people who paste it must read it.
 func (n *node) flow() (string, bool) {
 	var b bytes.Buffer
 	plain := true
@@ -193,8 +184,7 @@ func (n *node) flow() (string, bool) {
 	return b.String(), plain
 }
 
-// isPlain reports whether a text contains only letters, digits, and the punctuation of names,
-// paths, hosts and headers. None of these is special between double quotes.
+// isPlain reports whether a text has only letters, digits and punctuation that is not special in double quotes.
 func isPlain(text string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("/._-+@, *:~=", c)

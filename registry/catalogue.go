@@ -3,6 +3,7 @@ package registry
 import (
 	"cmp"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -90,16 +91,15 @@ func (r *Registry) listing(e Entry) Listing {
 	return Listing{
 		Name: e.Name, Label: m.Label, Summary: cmp.Or(m.Summary, m.Description), Description: m.Description,
 		Version: m.Version, Category: m.Category, Source: e.Source, File: m.File,
-		Aliases: filled(e.Aliases), Retired: filled(e.Retired), Allowed: true, Unavailable: e.Unavailable(),
+		Aliases: jsontext.List(e.Aliases), Retired: jsontext.List(e.Retired), Allowed: true, Unavailable: e.Unavailable(),
 		Type: cmp.Or(m.Type, tool.FunctionCall), Execution: m.Execution, ReadOnly: m.Behavior.ReadOnly,
 		Destructive: m.Behavior.Destructive,
 		Asks:        e.Asks(), Final: m.Behavior.Final, Hidden: m.Behavior.Hidden, Deprecated: m.Deprecated,
-		Permissions: filled(r.decisions(e)), Shadowed: filled(e.Shadowed), definition: define(e.Name, m),
+		Permissions: jsontext.List(r.decisions(e)), Shadowed: jsontext.List(e.Shadowed), definition: define(e.Name, m),
 	}
 }
 
-// decisions returns the decisions on a tool's permissions. A permission to call another tool has no
-// effect if no tool with that name is loaded.
+// decisions returns the decisions on a tool's permissions. That to call a tool has no effect unless it is loaded.
 func (r *Registry) decisions(e Entry) []tool.Decision {
 	decisions := e.Decisions()
 	for i := range decisions {
@@ -112,12 +112,4 @@ func (r *Registry) decisions(e Entry) []tool.Decision {
 		}
 	}
 	return decisions
-}
-
-// filled returns an empty list for nil, so that JSON has no null.
-func filled[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }

@@ -3,7 +3,6 @@ package registry
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -27,11 +26,6 @@ type Entry struct {
 	Shadowed []Origin
 	// Registration distinguishes this tool from any other that has or had its name.
 	Registration tool.Registration
-}
-
-func newRegistration() (r tool.Registration) {
-	_, _ = rand.Read(r[:]) // does not fail
-	return r
 }
 
 // describe returns an entry. The caller must hold r.mu.
@@ -152,24 +146,21 @@ func (e Entry) Unavailable() (reason string) {
 // Asks returns why calls of the tool must be approved, or "" if they need not be. It asks the
 // [Tool] if it has that method. If that panics, all calls of the tool must be approved.
 func (e Entry) Asks() string {
-	if g, ok := e.Tool.(approver); ok {
-		return asksOf(g)
-	}
-	if e.Manifest != nil && e.Manifest.Behavior.Destructive {
+	g, ok := e.Tool.(approver)
+	switch {
+	case ok:
+		var reason string
+		if !isolate(func() { reason = g.Asks() }) {
+			return "the tool failed when it was asked whether its calls must be approved"
+		}
+		return reason
+	case e.Manifest != nil && e.Manifest.Behavior.Destructive:
 		return "the tool says that it is destructive"
 	}
 	return ""
 }
 
-func asksOf(g approver) (reason string) {
-	if !isolate(func() { reason = g.Asks() }) {
-		return "the tool failed when it was asked whether its calls must be approved"
-	}
-	return reason
-}
-
-// isolate runs a tool's code on a separate goroutine, so that neither a panic nor runtime.Goexit in
-// it ends the caller. It reports whether the code returned.
+// isolate runs a tool's code apart, so that neither a panic nor runtime.Goexit ends the caller, and reports its return.
 func isolate(do func()) (returned bool) {
 	done := make(chan struct{})
 	go func() {

@@ -13,8 +13,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// entry is one registered tool, or the names of a broken manifest. Once registered, it is immutable
-// and may be shared by registries.
+// entry is a registered tool, or the names of a broken manifest. It is immutable, and registries may share it.
 type entry struct {
 	tool     Tool // nil if the manifest is broken
 	manifest *manifests.Manifest
@@ -93,8 +92,7 @@ func (n namespace) drop(c claim) {
 	delete(n.names, c.origin.Name)
 }
 
-// add claims an entry's name and those of its aliases and retired names that are free. It returns nil
-// if the entry gets its name; other names that are rejected are only reported.
+// add claims an entry's free names. It returns nil if the entry gets its own name, and reports rejected ones.
 func (n namespace) add(e *entry) *DuplicateError {
 	held := n.alike(e.origin.Name)
 	if at := slices.IndexFunc(held, func(c claim) bool { return c.origin.isName() }); at >= 0 {
@@ -117,7 +115,6 @@ func (n namespace) add(e *entry) *DuplicateError {
 	return nil
 }
 
-// otherNames returns the entry's aliases and retired names.
 func (e *entry) otherNames() []Origin {
 	var origins []Origin
 	origin := e.origin
@@ -147,8 +144,7 @@ func (n namespace) report(keeper *entry, kept, dropped Origin) *DuplicateError {
 	return &d
 }
 
-// remove removes a name: a tool with its other names, or one of these. Names that the tool shadowed stay
-// rejected and are no longer reported.
+// remove removes a tool with all its names, or another name. Names that the tool shadowed stay rejected, unreported.
 func (n namespace) remove(name string) {
 	held, ok := n.find(name)
 	if !ok {
@@ -181,7 +177,6 @@ func (n namespace) heldNames(e *entry) (aliases, retired []string) {
 	return aliases, retired
 }
 
-// entries returns the tools, sorted by name.
 func (n namespace) entries() []*entry {
 	var entries []*entry
 	for _, held := range n.claims {
@@ -235,9 +230,8 @@ const maxName = 64
 
 var validName = regexp.MustCompile(fmt.Sprintf(`^[a-zA-Z0-9_-]{1,%d}$`, maxName)).MatchString
 
-// Nearest returns the names of at most n tools that name may have been meant for, nearest first and
-// then by name. It may be empty. It never includes unavailable tools. Aliases and retired names count as
-// names of their tool.
+// Nearest returns the names of at most n tools that name may have been meant for, nearest first and then by name. It
+// may be empty. It never includes unavailable tools. Aliases and retired names count as names of their tool.
 func (r *Registry) Nearest(name string, n int) []string {
 	if n <= 0 || name == "" || len(name) > maxName {
 		return nil

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -83,7 +84,6 @@ func (r *Registry) noteChange() {
 	}
 }
 
-// newEntry checks a tool and returns an entry for it.
 func newEntry(source string, t Tool) (*entry, error) {
 	if t == nil {
 		return nil, invalid("", "it is nil")
@@ -97,12 +97,13 @@ func newEntry(source string, t Tool) (*entry, error) {
 
 // entryOf returns an entry for a tool, which is nil if the entry only claims names.
 func entryOf(source string, m *manifests.Manifest, t Tool) *entry {
-	return &entry{tool: t, manifest: m, origin: Origin{Name: m.Name, Source: source, File: m.File}, gate: newGate(),
-		registration: newRegistration()}
+	e := &entry{tool: t, manifest: m, origin: Origin{Name: m.Name, Source: source, File: m.File},
+		gate: &gate{idle: make(chan struct{})}}
+	_, _ = rand.Read(e.registration[:]) // does not fail
+	return e
 }
 
-// checkManifest rejects manifests that manifests.Parse never returns, so that a manifest built by a
-// program cannot omit what makes calls safe.
+// checkManifest rejects manifests of programs that lack what manifests.Parse checks to make calls safe.
 func checkManifest(m *manifests.Manifest) error {
 	if m == nil {
 		return invalid("", "it has no manifest")
@@ -169,8 +170,7 @@ func (r *Registry) admit(name string, expected tool.Registration) (*entry, *tool
 	return e, nil
 }
 
-// gate counts the running calls of one tool across all registries that share it, so that the tool
-// is closed after the last of them and gets none afterwards.
+// gate counts a tool's running calls in all registries, so that it is closed after the last and gets none then.
 type gate struct {
 	mu      sync.Mutex
 	running int
@@ -178,9 +178,6 @@ type gate struct {
 	idle    chan struct{} // closed when the gate is closed and no call runs
 }
 
-func newGate() *gate { return &gate{idle: make(chan struct{})} }
-
-// enter admits one call, or returns false if the gate is closed.
 func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -191,7 +188,6 @@ func (g *gate) enter() bool {
 	return true
 }
 
-// leave ends an admitted call.
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

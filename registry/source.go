@@ -167,15 +167,13 @@ func (e *entry) open(ctx context.Context, open opener) error {
 	return err
 }
 
-// addAll registers the entries in the order of the source: tools, names without a tool, and
-// duplicates. It returns the entries with a tool that it did not register.
+// addAll registers the entries in the order of the source. It returns those with a tool that it did not register.
 func (r *Registry) addAll(all []*entry) (unused []*entry, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range all {
 		if e.tool == nil {
-			// It is broken, or its name was taken when the tools were opened. Names are never
-			// released, so it is still taken.
+			// It is broken, or its name was taken when the tools were opened. Names are never released, so it is still taken.
 			if r.names.add(e) == nil {
 				r.noteChange()
 			}
@@ -272,8 +270,7 @@ type loaded struct {
 	err      error
 }
 
-// loadAll loads manifests on all processors. It stops early when ctx is done. It panics if the loader
-// does, so that the caller can recover.
+// loadAll loads manifests on all processors until ctx is done. It panics if the loader does, for the caller.
 func (d directory) loadAll(ctx context.Context, files []string) []loaded {
 	all := make([]loaded, len(files))
 	var next atomic.Int64
@@ -371,8 +368,7 @@ func (s *scan) directory(ctx context.Context, path string, depth int) error {
 // skipped reports whether directories with this name are skipped.
 func skipped(name string) bool { return strings.HasPrefix(name, ".") || name == "node_modules" }
 
-// file records a manifest that the scan found. A file that resembles a manifest but cannot be read
-// as one is a problem, because the next source could otherwise take its name.
+// file records a manifest. One that cannot be read is a problem: the next source could otherwise take its name.
 func (s *scan) file(path string, kind fs.FileMode) {
 	switch base := filepath.Base(path); {
 	case kind&fs.ModeSymlink != 0:

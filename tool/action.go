@@ -18,23 +18,20 @@ type Action struct {
 	Hints     Hints           `json:"hints,omitzero"`
 	// Reason says why the batch is paused, in one sentence for the person who approves or answers.
 	Reason string `json:"reason"`
-	// Fingerprint is a digest of everything an approval covers: the CallID and those of the calls
-	// before it; the tool's module, manifest and permissions, and those of the tools that it may call;
-	// the complete arguments, tenant, user, context values, files and the caller's requests to these
-	// tools. It is empty for [NeedsOutput].
+	// Fingerprint is a digest of everything an approval covers: the CallID and those of the calls before it; the tool's
+	// module, manifest and permissions, and those of the tools that it may call; the complete arguments, tenant, user,
+	// context values, files and the caller's requests to these tools. It is empty for [NeedsOutput].
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Decisions are the tool's permissions, for the person who approves; empty for [NeedsOutput].
 	Decisions []Decision `json:"permissions,omitempty"`
-	// Callees are the tools that the tool may call, directly or indirectly, by name; empty for
-	// [NeedsOutput].
+	// Callees are the tools that the tool may call, directly or indirectly, by name; empty for [NeedsOutput].
 	Callees []Callee `json:"callees,omitempty"`
 }
 
 // Callee is a tool that another one may call.
 type Callee struct {
 	Tool string `json:"tool"` // the registered name
-	// Digest covers everything that determines what the tool's calls can do, so that a replaced tool
-	// has another one.
+	// Digest covers everything that determines what the tool's calls can do, so that a replaced tool has another one.
 	Digest string `json:"digest"`
 }
 

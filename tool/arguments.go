@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// Limits on the arguments of one call. They bound the cost of hostile input and are far above what a
-// model writes.
+// Limits on the arguments of one call. They bound the cost of hostile input and are far above what a model writes.
 const (
 	MaxArgumentsBytes = 1 << 20
 	MaxArgumentsDepth = 64
@@ -29,9 +29,8 @@ func (e *ArgumentsError) Error() string { return "invalid arguments: " + e.Err.E
 // Unwrap returns the cause.
 func (e *ArgumentsError) Unwrap() error { return e.Err }
 
-// Arguments is a JSON object whose members keep their order and their text, so that numbers are
-// passed on unchanged. The zero value is an empty object. It is immutable: With and Without
-// return changed copies.
+// Arguments is a JSON object whose members keep their order and their text, so that numbers are passed on unchanged.
+// The zero value is an empty object. It is immutable: With and Without return changed copies.
 type Arguments struct {
 	members  []member
 	document *jsontext.Document // that members are from; nil if there is none
@@ -143,9 +142,8 @@ func (a Arguments) size() int {
 	return size
 }
 
-// AppendCanonical appends a text that is equal for arguments that differ only in the order of their
-// members and in white space. The members of nested objects keep their order, and numbers and
-// strings are unchanged.
+// AppendCanonical appends a text that is equal for arguments that differ only in the order of their members and in
+// white space. The members of nested objects keep their order, and numbers and strings are unchanged.
 func (a Arguments) AppendCanonical(text []byte) []byte {
 	sorted := slices.Clone(a.members)
 	slices.SortFunc(sorted, func(a, b member) int { return strings.Compare(a.name, b.name) })
@@ -179,4 +177,66 @@ func plain(text string) bool {
 		}
 	}
 	return true
+}
+
+// read parses an object. The text must be UTF-8 and not blank.
+func read(text string) (Arguments, error) {
+	// Any white space may follow the object, though JSON allows only four characters.
+	source := strings.TrimRightFunc(text, unicode.IsSpace)
+	limits := jsontext.Limits{Depth: MaxArgumentsDepth, Values: len(text) + 1, Name: checkSeen}
+	doc, err := jsontext.Parse(source, limits)
+	if unread, ok := errors.AsType[*jsontext.Error](err); ok {
+		return Arguments{}, refusal(text, unread)
+	}
+	if err != nil {
+		return Arguments{}, err
+	}
+	if doc.Root().Kind() != jsontext.Object {
+		return Arguments{}, fmt.Errorf("want a JSON object such as {\"key\": \"value\"}, not %s", describe(doc.Root()))
+	}
+	members := slices.Grow([]member(nil), doc.Root().Len())
+	whole := []byte(source)
+	for name, value := range doc.Root().Members() {
+		start, end := value.Span()
+		members = append(members, member{name.String(), whole[start:end:end]})
+	}
+	return Arguments{members, doc}, nil
+}
+
+// checkSeen rejects a name with an invisible character, because it looks the same as another name.
+func checkSeen(name string) error {
+	if strings.ContainsFunc(name, Deceives) {
+		return fmt.Errorf("the key %+q holds a character that cannot be seen; leave it out", name)
+	}
+	return nil
+}
+
+// refusal words the reason why a text was rejected.
+func refusal(text string, unread *jsontext.Error) error {
+	switch {
+	case unread.Err == jsontext.ErrRepeated:
+		return fmt.Errorf("%w; give it once", unread)
+	case unread.Err == jsontext.ErrDepth:
+		return fmt.Errorf("nested deeper than %d levels", MaxArgumentsDepth)
+	case unread.Err == jsontext.ErrBehind:
+		return fmt.Errorf("text follows the JSON value, at byte %d", unread.Offset)
+	case unread.Err != jsontext.ErrSyntax:
+		return unread.Err
+	case unread.Offset >= len(strings.TrimRightFunc(text, unicode.IsSpace)):
+		return fmt.Errorf("the JSON ends too early, at byte %d", len(text))
+	}
+	return fmt.Errorf("not JSON: %w", jsontext.FaultIn(text))
+}
+
+func describe(v jsontext.Value) string {
+	switch v.Kind() {
+	case jsontext.Array:
+		return "an array"
+	case jsontext.String:
+		return "a string"
+	case jsontext.Number:
+		return "a number"
+	default:
+		return v.Text()
+	}
 }

@@ -20,8 +20,7 @@ type Call struct {
 	// Type is one of the types of calls. Empty means [FunctionCall].
 	Type     string   `json:"type"`
 	Function Function `json:"function"`
-	// Signature is opaque data that the provider wants back unchanged, such as Gemini's thought
-	// signature, or empty.
+	// Signature is opaque data that the provider wants back unchanged, such as Gemini's thought signature, or empty.
 	Signature string `json:"signature,omitempty"`
 	// Origin holds further data that the provider sent about the call and wants back with the call or its result:
 	// a JSON object as text, by dialect, such as {"responses":{"namespace":"crm"}}; or empty.
@@ -55,8 +54,7 @@ type Function struct {
 type Definition struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	// Parameters is the JSON Schema of the arguments that the model may set, without those that the
-	// host fills in.
+	// Parameters is the JSON Schema of the arguments that the model may set, without those that the host fills in.
 	Parameters json.RawMessage `json:"parameters"`
 	// Type is one of the types of calls. Empty means [FunctionCall]. A provider that does not
 	// support the type is offered a function with the same parameters.
@@ -94,11 +92,9 @@ type Invocation struct {
 	Registration Registration
 	// Tenant is the tenant that the call is made for, or empty.
 	Tenant string
-	// Session is the id of the session, and User the user that the call is made for. Both may be
-	// empty.
+	// Session is the id of the session, and User the user that the call is made for. Both may be empty.
 	Session, User string
-	// Files are the files provided for this call. A tool can only read those that its permissions
-	// allow.
+	// Files are the files provided for this call. A tool can only read those that its permissions allow.
 	Files []File
 	// Trace is the request's W3C traceparent; empty for none.
 	Trace string
@@ -138,19 +134,16 @@ type Host interface {
 	// the caller's slot and deadline, and with the other tool's own permissions. ctx must be the
 	// context that the tool was invoked with, or derived from it.
 	//
-	// An error means that the call was not accepted, so there is no record. It is an [*Error] of kind
-	// [Busy] if the caller has made too many calls or is nested too deeply, or of kind [Cancelled] if
-	// the caller has ended.
+	// An error means that the call was not accepted, so there is no record. It is an [*Error] of kind [Busy] if the caller
+	// has made too many calls or is nested too deeply, or of kind [Cancelled] if the caller has ended.
 	Call(ctx context.Context, call Call) (Record, error)
-	// Page returns up to limit bytes, starting at byte from, of a part of a result that was cut in this
-	// session. A limit of zero means 32 KiB. It never returns more than the part of this call's
-	// result that may go to the model. The error is worded for a model; it is an [*Error] of kind
-	// [Cancelled] if the call has ended.
+	// Page returns up to limit bytes, starting at byte from, of a part of a result that was cut in this session. A limit
+	// of zero means 32 KiB. It never returns more than the part of this call's result that may go to the model. The error
+	// is worded for a model; it is an [*Error] of kind [Cancelled] if the call has ended.
 	Page(reference string, from, limit int64) (Page, error)
-	// Emit streams an emission to the batch's watchers, if there are any. It does not wait for them,
-	// and the emission does not become part of the result. It returns the error of [Emission.Check],
-	// or an [*Error] of kind [Cancelled] if the call has ended. The emission must not be changed
-	// afterwards.
+	// Emit streams an emission to the batch's watchers, if there are any. It does not wait for them, and the emission does
+	// not become part of the result. It returns the error of [Emission.Check], or an [*Error] of kind [Cancelled] if the
+	// call has ended. The emission must not be changed afterwards.
 	Emit(emission Emission) error
 }
 
@@ -184,8 +177,7 @@ func ParseCalls(document []byte) ([]Call, error) {
 	return calls, nil
 }
 
-// misread words the error of decoding the value after the first bytes of a text. Places are those in the
-// whole text.
+// misread words the error of decoding the value after the first bytes of a text, with places in the whole text.
 func misread(text []byte, start int, err error) error {
 	unread := bytes.Clone(text)
 	for i, c := range unread[:start] {

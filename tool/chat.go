@@ -3,6 +3,8 @@ package tool
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
 // ChatResponse is one complete response of a language model, from any provider.
@@ -22,10 +24,9 @@ type ChatResponse struct {
 	Remarks []string `json:"remarks,omitempty"`
 }
 
-// ProviderItem is a part of a response that is neither text, nor reasoning, nor a call of an offered
-// function: an action of a tool that the provider runs, such as web_search_call, or a request to the
-// client, such as computer_call. Caisson neither runs nor answers it: the program does, in the
-// provider's format.
+// ProviderItem is a part of a response that is neither text, nor reasoning, nor a call of an offered function: an
+// action of a tool that the provider runs, such as web_search_call, or a request to the client, such as computer_call.
+// Caisson neither runs nor answers it: the program does, in the provider's format.
 type ProviderItem struct {
 	Type string `json:"type"` // as the provider names it
 	// ID is the id by which the client answers it, or else its own; empty if it has none.
@@ -39,7 +40,7 @@ type ProviderItem struct {
 // MarshalJSON writes the response. An empty list is [].
 func (r ChatResponse) MarshalJSON() ([]byte, error) {
 	type plain ChatResponse // without this method
-	r.ToolCalls = orEmpty(r.ToolCalls)
+	r.ToolCalls = jsontext.List(r.ToolCalls)
 	return json.Marshal(plain(r))
 }
 
@@ -88,8 +89,8 @@ type StreamResponse struct {
 // MarshalJSON writes the chunk. Empty lists are [].
 func (r StreamResponse) MarshalJSON() ([]byte, error) {
 	type plain StreamResponse // without this method
-	r.KnowledgeReferences = orEmpty(r.KnowledgeReferences)
-	r.ToolCalls = orEmpty(r.ToolCalls)
+	r.KnowledgeReferences = jsontext.List(r.KnowledgeReferences)
+	r.ToolCalls = jsontext.List(r.ToolCalls)
 	return json.Marshal(plain(r))
 }
 

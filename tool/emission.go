@@ -78,8 +78,7 @@ func (e *Emission) Check() error {
 		Shown(string(e.Type), 32))
 }
 
-// check rejects an emission that lacks a member that its type needs, or has one that its type does not use,
-// because its author means something else.
+// check rejects a missing member that the type needs, or one that it does not use: its author means something else.
 func (e *Emission) check(needs string, ok bool, takes ...string) error {
 	if !ok {
 		return fmt.Errorf("an emission of type %s needs %s", e.Type, needs)
@@ -98,9 +97,8 @@ func (e *Emission) check(needs string, ok bool, takes ...string) error {
 	return nil
 }
 
-// isImageType reports whether a text is a media type of images without parameters: image/ and a
-// subtype whose length and characters are those of RFC 6838, section 4.2. Anything else might be
-// unsafe in a header.
+// isImageType reports whether a text is a media type of images without parameters: image/ and a subtype whose length
+// and characters are those of RFC 6838, section 4.2. Anything else might be unsafe in a header.
 func isImageType(text string) bool {
 	subtype, ok := strings.CutPrefix(text, "image/")
 	return ok && subtype != "" && len(subtype) <= 127 && !strings.ContainsFunc(subtype, func(r rune) bool {
@@ -115,8 +113,7 @@ func (e *Emission) hasImage() bool {
 	return bytes.HasPrefix(e.Data, []byte{'"'}) && err == nil && len(image) > 0
 }
 
-// isLink reports whether a JSON value is a string with the URL of a page. Other schemes, such as
-// javascript, are dangerous to follow, and a user name disguises the host.
+// isLink reports whether a JSON value is the URL of a page. Other schemes are dangerous, and users disguise hosts.
 func isLink(value []byte) bool {
 	var text string
 	if json.Unmarshal(value, &text) != nil {

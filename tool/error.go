@@ -4,14 +4,12 @@ import "context"
 
 // Kind says how a call failed. The zero value means that it did not fail.
 //
-// Only the host determines the kind, never a guest's output, so a tool cannot claim to have been
-// denied or stopped. Each Kind is an error: errors.Is(err, tool.Denied) tests the kind of an
-// [Error].
+// Only the host determines the kind, never a guest's output, so a tool cannot claim to have been denied or stopped.
+// Each Kind is an error: errors.Is(err, tool.Denied) tests the kind of an [Error].
 //
-// The kind also determines who should read the message. The caller, who sent the call or grants the
-// permissions, reads InvalidArguments, UnknownTool, Denied, Busy and Cancelled. The operator, who
-// runs the host, reads Internal. The model, which can try other arguments or another tool, reads all
-// other kinds.
+// The kind also determines who should read the message. The caller, who sent the call or grants the permissions, reads
+// InvalidArguments, UnknownTool, Denied, Busy and Cancelled. The operator, who runs the host, reads Internal. The
+// model, which can try other arguments or another tool, reads all other kinds.
 type Kind string
 
 // The kinds, as they appear in a record.
@@ -66,14 +64,12 @@ func (k Kind) Is(target error) bool {
 // Error is the failure of one call, except for a failure that the tool itself reports
 // ([ToolFailed]), which is a [Result] and not an error.
 //
-// It matches its Kind in errors.Is, and with the kind Deadline or Cancelled also the context
-// package's errors.
+// It matches its Kind in errors.Is, and with the kind Deadline or Cancelled also the context package's errors.
 type Error struct {
 	Op   string // the operation: "resolve", "arguments", "invoke", …
 	Tool string // the requested name of the tool
 	Kind Kind
-	// Message is one sentence for the reader that [Kind] determines. It contains no host path,
-	// address or guest output.
+	// Message is one sentence for the reader that [Kind] determines. It contains no host path, address or guest output.
 	Message string
 	// Err is the cause. It may contain details that only the operator should see.
 	Err error

@@ -27,8 +27,7 @@ type Event struct {
 	Batch   string    `json:"batch"`             // the batch's id
 	Session string    `json:"session,omitempty"` // the session's id
 	Tenant  string    `json:"tenant,omitempty"`
-	// Calls are, in order, the calls of a batch that started, or the unfinished calls of one that was
-	// resumed.
+	// Calls are, in order, the calls of a batch that started, or the unfinished calls of one that was resumed.
 	Calls []Planned `json:"calls,omitempty"`
 	// CallID, Tool, Parent and Hidden describe the call that the event is about.
 	CallID string `json:"call_id,omitempty"`
@@ -38,8 +37,7 @@ type Event struct {
 	Hidden bool `json:"hidden,omitempty"`
 	// Emission is set for [CallOutput].
 	Emission *Emission `json:"emission,omitempty"`
-	// Lost is the number of emissions of the call that were dropped just before this event because the watcher
-	// is slow.
+	// Lost is the number of emissions of the call that were dropped just before this event because the watcher is slow.
 	Lost int `json:"lost,omitempty"`
 	// Action is the action that the call waits for.
 	Action *Action `json:"action,omitempty"`

@@ -77,10 +77,9 @@ type Denial struct {
 	Note bool `json:"note,omitempty"`
 }
 
-// Allow holds the missing rules that would allow a denied request, each a JSON object. A rule that
-// exists already, that should not be added, or that cannot be expressed is nil, and null in JSON. The
-// zero value means that nothing would allow the request. The bytes must not be changed, because
-// receipts share them.
+// Allow holds the missing rules that would allow a denied request, each a JSON object. A rule that exists already, that
+// should not be added, or that cannot be expressed is nil, and null in JSON. The zero value means that nothing would
+// allow the request. The bytes must not be changed, because receipts share them.
 //
 // In a rule, null takes the place of a value that only people can choose, such as the host directory of a mount.
 type Allow struct {
@@ -123,8 +122,7 @@ type Decision struct {
 
 // HostCall is one request of a call to the host, allowed or not.
 type HostCall struct {
-	// Kind names the package and the operation: "files.open", "network.request", "secrets.exists",
-	// "tools.call".
+	// Kind names the package and the operation: "files.open", "network.request", "secrets.exists", "tools.call".
 	Kind string `json:"kind"`
 	// Target is the object of the request in a form that is safe to show: a guest path, a URL without
 	// its query, a name. It contains no secret, host path or address.
@@ -145,13 +143,11 @@ const MaxHostCalls = 256
 
 // Usage is the resource usage of a call.
 type Usage struct {
-	// Fuel is the number of instructions that the tool executed, without nested calls; nil if the call did not
-	// run.
+	// Fuel is the number of instructions that the tool executed, without nested calls; nil if the call did not run.
 	Fuel        *int64        `json:"fuel"`
 	MemoryBytes int64         `json:"memory_bytes"` // peak size of linear memory
 	Wall        time.Duration `json:"wall_ns"`      // in the guest and in host functions, without queueing and compilation
-	// HostCalls counts the host calls that need a permission. Standard streams, clocks and random
-	// numbers need none.
+	// HostCalls counts the host calls that need a permission. Standard streams, clocks and random numbers need none.
 	HostCalls int64 `json:"host_calls"`
 	// Queue is the time that the call waited in the executor's queue and for its rates, but not for earlier calls
 	// of its batch. Compile is the time that it then waited for its module.
@@ -188,8 +184,7 @@ type Record struct {
 	// Skipped is set if the call did not run because it was refused, or because it repeats another
 	// call of its batch, which Source then names.
 	Skipped bool
-	// ExecutionTime is the duration of the call after the queue: Usage.Compile, Usage.Wall and the host's
-	// own work.
+	// ExecutionTime is the duration of the call after the queue: Usage.Compile, Usage.Wall and the host's own work.
 	ExecutionTime time.Duration
 	// Cached is set if the result is that of an earlier call, which Source names.
 	Cached bool
@@ -208,13 +203,9 @@ type Record struct {
 
 // wireRecord fixes the names and the order of a record's JSON.
 type wireRecord struct {
-	ID            string     `json:"id"`
+	ID            string     `json:"id"` // of the Call; first, and before call_id
 	CallID        string     `json:"call_id"`
-	Type          string     `json:"type"`
-	Function      Function   `json:"function"`
-	Signature     string     `json:"signature,omitempty"`
-	Origin        string     `json:"origin,omitempty"`
-	Incomplete    bool       `json:"incomplete,omitempty"`
+	Call                     // without its ID
 	Result        string     `json:"result"`
 	Success       bool       `json:"success"`
 	Skipped       bool       `json:"skipped"`
@@ -230,30 +221,20 @@ type wireRecord struct {
 	Cuts          []Cut      `json:"cuts,omitempty"`
 }
 
-// MarshalJSON writes the wire form: result is JSON as text, as models expect it, and empty lists are
-// [], never null.
+// MarshalJSON writes the wire form: result is JSON as text, as models expect it, and empty lists are [], never null.
 func (r Record) MarshalJSON() ([]byte, error) {
 	result, err := json.Marshal(r.Result)
 	if err != nil {
 		return nil, err
 	}
 	wire := wireRecord{
-		ID: r.ID, CallID: r.CallID, Type: r.Type, Function: r.Function, Signature: r.Signature, Origin: r.Origin,
-		Incomplete: r.Incomplete,
-		Result:     string(result), Success: r.Result.Success, Skipped: r.Skipped,
+		ID: r.ID, CallID: r.CallID, Call: r.Call, Result: string(result), Success: r.Result.Success, Skipped: r.Skipped,
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
-		Repairs: orEmpty(r.Repairs), Denials: orEmpty(r.Denials), HostCalls: orEmpty(r.HostCalls), Log: r.Log, Usage: r.Usage,
+		Repairs: jsontext.List(r.Repairs), Denials: jsontext.List(r.Denials), HostCalls: jsontext.List(r.HostCalls),
+		Log: r.Log, Usage: r.Usage,
 		Source: r.Source, Parent: r.Parent, Cuts: r.Cuts,
 	}
 	return jsontext.Encode(wire)
-}
-
-// orEmpty returns a list that is [] in JSON, never null.
-func orEmpty[E any](list []E) []E {
-	if list == nil {
-		return []E{}
-	}
-	return list
 }
 
 // UnmarshalJSON reads the wire form.
@@ -262,10 +243,9 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &wire); err != nil {
 		return err
 	}
+	wire.Call.ID = wire.ID
 	*r = Record{
-		Call: Call{ID: wire.ID, Type: wire.Type, Function: wire.Function, Signature: wire.Signature, Origin: wire.Origin,
-			Incomplete: wire.Incomplete},
-		CallID: wire.CallID, Skipped: wire.Skipped, Cached: wire.Cached,
+		Call: wire.Call, CallID: wire.CallID, Skipped: wire.Skipped, Cached: wire.Cached,
 		ExecutionTime: time.Duration(math.Round(wire.ExecutionTime * float64(time.Second))),
 		Repairs:       wire.Repairs, Denials: wire.Denials, HostCalls: wire.HostCalls, Log: wire.Log, Usage: wire.Usage,
 		Source: wire.Source, Parent: wire.Parent, Cuts: wire.Cuts,

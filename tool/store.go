@@ -4,11 +4,12 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// The types with methods in this file can be stored in a database column: their values implement
-// [driver.Valuer], and pointers to them database/sql's Scanner. The column holds JSON as text, so its
-// type can be TEXT, JSON or JSONB.
+// The types with methods in this file can be stored in a database column: their values implement [driver.Valuer], and
+// pointers to them database/sql's Scanner. The column holds JSON as text, so its type can be TEXT, JSON or JSONB.
 //
 // Scan accepts text and bytes. NULL is the zero value, or an empty list. Unknown members are ignored.
 // On failure, the value is unchanged.
@@ -18,7 +19,7 @@ import (
 type List[E Call | Reference] []E
 
 // MarshalJSON writes the list. An empty one is [].
-func (l List[E]) MarshalJSON() ([]byte, error) { return json.Marshal(orEmpty([]E(l))) }
+func (l List[E]) MarshalJSON() ([]byte, error) { return json.Marshal(jsontext.List([]E(l))) }
 
 // Value returns the list's JSON.
 func (l List[E]) Value() (driver.Value, error) { return stored(l) }
@@ -29,7 +30,7 @@ func (l *List[E]) Scan(column any) error {
 	if err := scan(&read, column); err != nil {
 		return err
 	}
-	*l = orEmpty(read)
+	*l = jsontext.List(read)
 	return nil
 }
 

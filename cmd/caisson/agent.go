@@ -3,12 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/terminal"
 )
 
@@ -34,10 +36,7 @@ func newAgent(o options) *cobra.Command {
 func newAgentList(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "list", Short: "list the agents", Long: "List the names of the agents.", Args: positional(0, 0, ""),
-		RunE: func(command *cobra.Command, _ []string) error {
-			o.command = command
-			return o.agentList()
-		},
+		RunE: func(*cobra.Command, []string) error { return o.agentList() },
 	}
 	o.agentFolderFlag(command)
 	o.outputFlags(command, "print one JSON array")
@@ -66,12 +65,7 @@ func newAgentSet(o options) *cobra.Command {
 		Use: "set NAME [TOOL…]", Short: "create or replace an agent", Long: agentSetHelp,
 		Example: "  caisson agent set researcher web_search fetch_page calculator\n  caisson list --agent researcher " +
 			"--definitions openai",
-		Args: func(command *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError(command, "set needs NAME")
-			}
-			return nil
-		},
+		Args: positional(1, -1, "NAME"),
 		RunE: func(command *cobra.Command, args []string) error {
 			if agent.MaxIterations == 0 {
 				return usageError(command, "--max-iterations 0 asks the model never; want at least 1")
@@ -103,8 +97,7 @@ func newAgentSet(o options) *cobra.Command {
 func newAgentRemove(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "remove NAME", Short: "remove an agent", Long: "Remove an agent.", Args: positional(1, 1, "NAME"),
-		RunE: func(command *cobra.Command, args []string) error {
-			o.command = command
+		RunE: func(_ *cobra.Command, args []string) error {
 			store, err := o.agents()
 			if err != nil {
 				return err
@@ -181,13 +174,11 @@ func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) 
 	return o.show(saved, agentText(saved))
 }
 
-// agentText describes an agent for people.
 func agentText(a agents.Agent) string {
 	var b strings.Builder
 	b.WriteString(a.Name + "\n")
-	if len(a.AllowedTools) > 0 {
-		terminal.Field(&b, "tools", a.AllowedTools...)
-	} else {
+	terminal.Field(&b, "tools", a.AllowedTools...)
+	if len(a.AllowedTools) == 0 {
 		terminal.Field(&b, "tools", "none")
 	}
 	if a.Mode != "" {
@@ -198,4 +189,110 @@ func agentText(a agents.Agent) string {
 		terminal.Field(&b, "reflection", "yes")
 	}
 	return b.String()
+}
+
+func (o *options) agentFolderFlag(command *cobra.Command) {
+	o.command = command
+	o.stateFlag(command, "agents are stored in `DIR`")
+	o.tenantFlag(command, "the agents of the tenant `NAME`")
+}
+
+func (o *options) agentFlag(command *cobra.Command) {
+	command.Flags().Func("agent", "limit the tools to those of the agent `NAME`; see \"caisson agent --help\"",
+		parsedInto(&o.agent, parseAgent))
+	o.tenantFlag(command, "make calls for the tenant `NAME`; --agent then names one of this tenant's agents")
+}
+
+func (o *options) tenantFlag(command *cobra.Command, usage string) {
+	command.Flags().Func("tenant", usage, parsedInto(&o.tenant, parseTenant))
+}
+
+// parseAgent checks an agent's name. An empty one must not mean no agent, which may call all tools.
+func parseAgent(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("want an agent's name; leave the flag out to use all tools")
+	}
+	return text, nil
+}
+
+const maxTenant = 256
+
+// parseTenant refuses an empty name, which is more likely a script's empty variable than the tenant without a name.
+func parseTenant(text string) (string, error) {
+	switch {
+	case text == "":
+		return "", errors.New("want a tenant's name; leave the flag out for the tenant that has none")
+	case len(text) > maxTenant || terminal.EscapeLine(text) != text:
+		return "", fmt.Errorf("want one line of at most %d bytes", maxTenant)
+	}
+	return text, nil
+}
+
+func (o *options) agents() (agents.Store, error) {
+	dir, err := o.stateFolderOf("agents")
+	return agents.In(dir), err
+}
+
+func (o *options) agentProblem(err error) error {
+	invalid, isInvalid := errors.AsType[*agents.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, agents.ErrNotFound):
+		return failed(exitUsage, err.Error(), terminal.ToRun(o.repeatFlags("caisson agent list", "state-dir", "tenant"))+
+			" to see which there are")
+	case errors.Is(err, agents.ErrDamaged):
+		return failed(exitUsage, err.Error(), `replace it with "caisson agent set", or remove it with "caisson agent remove"`)
+	case isInvalid:
+		return failedEach(invalid.Problems, terminal.ToRun("caisson agent set --help"))
+	}
+	return failed(exitFailed, err.Error(), "name another folder with --state-dir DIR")
+}
+
+// agents returns the store of agents. No tool may be able to write there: it could give its agent more tools.
+func (h *host) agents() (agents.Store, error) {
+	dir, err := h.options.stateFolderOf("agents")
+	if err != nil {
+		return agents.Store{}, err
+	}
+	return agents.In(dir), h.keepsFromTools(dir, "agents are", "it could give its agent more tools")
+}
+
+func (h *host) agentNamed(name string) (agents.Agent, error) {
+	store, err := h.agents()
+	if err != nil {
+		return agents.Agent{}, err
+	}
+	agent, unknown, err := store.Load(h.options.tenant, name, h.registry)
+	if err != nil {
+		return agents.Agent{}, h.options.agentProblem(err)
+	}
+	if len(unknown) > 0 && h.options.only == "" { // else only one manifest is loaded
+		h.options.hint(fmt.Sprintf("the agent %s has tools that are not loaded: %s", name,
+			strings.Join(h.describeRenamed(unknown), ", ")))
+	}
+	return agent, nil
+}
+
+// describeRenamed returns names that no tool has, each with its present meaning.
+func (h *host) describeRenamed(names []string) []string {
+	var all []string
+	for _, name := range names {
+		if entry, ok := h.registry.Get(name); ok {
+			name += " (now another name of " + entry.Name + ")"
+		} else if instead, ok := h.registry.Replacement(name); ok {
+			name += " (retired; " + instead + " replaces it)"
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+// allowedTools returns the names of the chosen agent's tools, or nil if no agent is chosen.
+func (h *host) allowedTools() ([]string, error) {
+	if h.options.agent == "" {
+		return nil, nil
+	}
+	agent, err := h.agentNamed(h.options.agent)
+	return jsontext.List(agent.AllowedTools), err
 }

@@ -88,7 +88,6 @@ func (o *batchOptions) checkForm(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// check rejects flags that cannot be combined.
 func (o *batchOptions) check(command *cobra.Command) error {
 	var wrong string
 	switch {
@@ -110,7 +109,6 @@ func (o *batchOptions) check(command *cobra.Command) error {
 	return usageError(command, wrong)
 }
 
-// batch runs new calls.
 func (o *batchOptions) batch(ctx context.Context, file string) (err error) {
 	document, err := o.readInput(ctx, file)
 	if err != nil {
@@ -250,8 +248,7 @@ const batchExample = `  caisson batch response.json --tools ./wasm-tools
   caisson batch --resume 019c1a2b-3c4d-7e5f-8a9b-0c1d2e3f4a5b outputs.json ` +
 	`--approve call_2@5f0c8a91d3e27b640fce --refuse 'call_3=not this file'`
 
-// readCalls reads the calls of a document in the dialect of the flag, or else the document's own; nil
-// for none. It fails if their results could not be written, before anything runs.
+// readCalls reads the calls of a document, and fails before anything runs if their results could not be written.
 func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect, error) {
 	dialect, err := dialectNamed(o.dialect)
 	if o.dialect == "" {
@@ -335,8 +332,7 @@ func answerable(dialect dialects.Dialect, calls []tool.Call) error {
 	return err
 }
 
-// notCalls returns the failure for a document that is neither calls nor a message, and says what to
-// pass instead: hints, if given.
+// notCalls returns the failure for a document that is neither calls nor a message. The hints say what to pass.
 func notCalls(err error, hints ...string) *failure {
 	if len(hints) == 0 {
 		hints = []string{
@@ -351,8 +347,7 @@ func notCalls(err error, hints ...string) *failure {
 // maxNamed is the maximum number of items of a response that a hint names.
 const maxNamed = 8
 
-// remark prints hints about parts of a response that this command does not handle: the model may have to continue,
-// and items of the provider's own tools are neither run nor answered here.
+// remark prints hints about parts of a response that this command neither runs nor answers.
 func (o *batchOptions) remark(dialect dialects.Dialect, response *tool.ChatResponse) {
 	if response.FinishReason.WasCut() {
 		text := fmt.Sprintf("the response was cut off (%s), so text or calls may be missing",

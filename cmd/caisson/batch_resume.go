@@ -19,7 +19,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// resume resumes a paused batch.
 func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error) {
 	place, batch, err := o.waitingBatch()
 	if err != nil {
@@ -54,10 +53,10 @@ func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error)
 		State: batch.State, Outputs: answers.Outputs, Approvals: answers.Approvals,
 		Timeout: o.batchTimeout, Parallel: o.parallel,
 	}, v)
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err != nil && ctx.Err() == nil:
 		return o.notResumed(batch.State, err)
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	o.settle(place, pending, ended)
@@ -75,8 +74,7 @@ func (o *batchOptions) settle(place *batches.Place, pending []tool.Action, ended
 	o.hint(hints...)
 }
 
-// hasToolsOf rejects resuming without the tool of a paused call, because the call would fail for
-// good.
+// hasToolsOf rejects resuming without the tool of a paused call, because the call would fail for good.
 func (h *host) hasToolsOf(pending []tool.Action) error {
 	for _, action := range pending {
 		if _, ok := h.registry.Get(action.Call.Function.Name); !ok {
@@ -88,26 +86,21 @@ func (h *host) hasToolsOf(pending []tool.Action) error {
 	return nil
 }
 
-// changedHints names the approved calls that need approval again because their actions have
-// changed since they were reviewed.
+// changedHints names the approved calls that need approval again: their actions have changed since they were reviewed.
 func changedHints(before, after []tool.Action) []string {
-	looked := make(map[string]tool.Action, len(before))
-	for _, action := range before {
-		if action.Type == tool.NeedsApproval {
-			looked[action.CallID] = action
-		}
-	}
 	var hints []string
 	for _, action := range after {
-		was, ok := looked[action.CallID]
-		if !ok || was.Fingerprint == action.Fingerprint {
+		at := slices.IndexFunc(before,
+			func(a tool.Action) bool { return a.CallID == action.CallID && a.Type == tool.NeedsApproval })
+		if at < 0 || before[at].Fingerprint == action.Fingerprint {
 			continue
 		}
+		was := before[at]
 		changed := "its tool, arguments or permissions have changed since it was reviewed"
-		at := slices.IndexFunc(action.Callees, func(c tool.Callee) bool { return !slices.Contains(was.Callees, c) })
+		other := slices.IndexFunc(action.Callees, func(c tool.Callee) bool { return !slices.Contains(was.Callees, c) })
 		switch {
-		case at >= 0:
-			changed = fmt.Sprintf("%s, which it may call, has changed since it was reviewed", action.Callees[at].Tool)
+		case other >= 0:
+			changed = fmt.Sprintf("%s, which it may call, has changed since it was reviewed", action.Callees[other].Tool)
 		case len(was.Callees) != len(action.Callees):
 			changed = "the tools that it may call have changed since it was reviewed"
 		}
@@ -116,7 +109,6 @@ func changedHints(before, after []tool.Action) []string {
 	return hints[:min(len(hints), shownPending)]
 }
 
-// waitingBatch returns the batch that --resume names.
 func (o *batchOptions) waitingBatch() (place *batches.Place, batch batches.Batch, err error) {
 	if place, err = o.kept(); err == nil {
 		batch, err = place.Read()
@@ -127,7 +119,6 @@ func (o *batchOptions) waitingBatch() (place *batches.Place, batch batches.Batch
 	return place, batch, nil
 }
 
-// unknownBatch returns the failure for a batch that cannot be resumed.
 func (o *options) unknownBatch(err error) *failure {
 	hint := fmt.Sprintf("name a paused batch by its id (the first %d characters are enough) or its file; "+
 		"the command that ran it printed both", folder.MinPrefix)
@@ -140,8 +131,7 @@ func (o *options) unknownBatch(err error) *failure {
 	return failed(exitUsage, err.Error(), hint)
 }
 
-// answers returns all answers that were given for the batch's pending actions. OUTPUTS may be in
-// any dialect, unless the flag names one.
+// answers returns all answers to the pending actions. OUTPUTS may be in any dialect, unless the flag names one.
 func (o *batchOptions) answers(
 	ctx context.Context, outputs []string, dialect dialects.Dialect, pending []tool.Action,
 ) (dialects.Answers, error) {
@@ -169,44 +159,31 @@ func (o *batchOptions) answers(
 	return answers, err
 }
 
-// notResumed returns the failure for a batch that could not be resumed, with hints.
 func (o *options) notResumed(state executor.State, err error) *failure {
 	if known, ok := errors.AsType[*executor.Error](err); ok {
 		err = known.Err // the executor's operation adds nothing here
 	}
 	all := &failure{exitUsage, messagesOf(err)}
-	return all.withHints(o.resumeHints(state, err)...)
-}
-
-func (o *options) resumeHints(state executor.State, err error) []string {
 	if errors.Is(err, executor.ErrAlreadyResumed) || errors.Is(err, executor.ErrExpired) {
-		return o.lateHints(state.Pending())
+		all.withHints("calls that have run are not run again")
+		for _, action := range state.Pending()[:min(len(state.Pending()), shownPending)] {
+			all.withHints(fmt.Sprintf("%q shows what %s (%s) came to, if it has run",
+				view.ExplainCommand(action.CallID, o.stateDir), action.Tool, action.Call.ID))
+		}
+		return all
 	}
-	var hints []string
 	if errors.Is(err, executor.ErrWrongSession) {
-		hints = append(hints,
-			"pass the same --context and --config as when the batch started: its context values must not change")
+		all.withHints("pass the same --context and --config as when the batch started: its context values must not change")
 	}
 	if errors.Is(err, executor.ErrNotApproved) {
-		hints = append(hints, "an approval needs the fingerprint that was printed with the call")
+		all.withHints("an approval needs the fingerprint that was printed with the call")
 	}
 	if errors.Is(err, executor.ErrWrongAnswers) {
-		hints = append(hints, pendingHints(state.Pending())...)
+		all.withHints(pendingHints(state.Pending())...)
 	}
-	return hints
+	return all
 }
 
-// lateHints says how to find the results of paused calls, some of which may have run.
-func (o *options) lateHints(pending []tool.Action) []string {
-	hints := []string{"calls that have run are not run again"}
-	for _, action := range pending[:min(len(pending), shownPending)] {
-		hints = append(hints, fmt.Sprintf("%q shows what %s (%s) came to, if it has run",
-			view.ExplainCommand(action.CallID, o.stateDir), action.Tool, action.Call.ID))
-	}
-	return hints
-}
-
-// shownPending is the maximum number of paused calls to name.
 const shownPending = 5
 
 const maxShownID = 64 // bytes of an id chosen by a provider
@@ -216,17 +193,12 @@ const maxShownID = 64 // bytes of an id chosen by a provider
 func pendingHints(pending []tool.Action) []string {
 	var hints []string
 	for _, action := range pending[:min(len(pending), shownPending)] {
-		id := terminal.Quote(action.CallID)
-		if action.Type == tool.NeedsApproval {
-			hints = append(hints,
-				fmt.Sprintf(
-					"%s (%s) needs --approve %s@FINGERPRINT or --refuse %s, with the fingerprint that was printed with the call",
-					action.Tool, tool.Shown(action.Call.ID, maxShownID), id, id))
-			continue
+		needs := fmt.Sprintf(`{"tool_outputs": [{"tool_call_id": "%s", "output": "TEXT"}]} in OUTPUTS`, action.CallID)
+		if id := terminal.Quote(action.CallID); action.Type == tool.NeedsApproval {
+			needs = "--approve " + id + "@FINGERPRINT or --refuse " + id +
+				", with the fingerprint that was printed with the call"
 		}
-		hints = append(hints,
-			fmt.Sprintf(`%s (%s) needs {"tool_outputs": [{"tool_call_id": "%s", "output": "TEXT"}]} in OUTPUTS`, action.Tool,
-				tool.Shown(action.Call.ID, maxShownID), action.CallID))
+		hints = append(hints, fmt.Sprintf("%s (%s) needs %s", action.Tool, tool.Shown(action.Call.ID, maxShownID), needs))
 	}
 	if more := len(pending) - len(hints); more > 0 {
 		hints = append(hints, terminal.Count(more, "more call")+" as well")
@@ -234,9 +206,8 @@ func pendingHints(pending []tool.Action) []string {
 	return hints
 }
 
-// decisions returns the decisions of --approve and --refuse about the pending calls. An approval identifies
-// the reviewed action by its fingerprint. The fingerprint cannot come from the batch file, because anyone
-// could have written to it since, wherever it is.
+// decisions returns those of --approve and --refuse. An approval has the fingerprint of what was reviewed: the batch
+// file's could have been changed since, wherever it is.
 func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error) {
 	var approvals []tool.Approval
 	var wrong []message
@@ -259,15 +230,13 @@ func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error)
 	return approvals, nil
 }
 
-// approvalOf parses the value of --approve: CALL-ID@FINGERPRINT[=once|session|DURATION]. Providers'
-// ids may contain @ and = themselves.
+// approvalOf parses CALL-ID@FINGERPRINT[=once|session|DURATION]. Providers' ids may contain @ and = themselves.
 func approvalOf(text string, pending []tool.Action) (tool.Approval, error) {
+	var none tool.Approval
 	parts := regexp.MustCompile(`^(.+)@([0-9a-f]+)(?:=(.*))?$`).FindStringSubmatch(text)
 	if parts == nil || len(parts[2]) < leastFingerprint {
-		return tool.Approval{},
-			fmt.Errorf(
-				"want CALL-ID@FINGERPRINT, with at least %d digits of the fingerprint that was printed with the call: it "+
-					"identifies what was reviewed", leastFingerprint)
+		return none, fmt.Errorf("want CALL-ID@FINGERPRINT, with at least %d digits of the fingerprint that was printed "+
+			"with the call: it identifies what was reviewed", leastFingerprint)
 	}
 	id, fingerprint, scope := parts[1], parts[2], parts[3]
 	found := slices.DeleteFunc(slices.Clone(pending),
@@ -277,23 +246,22 @@ func approvalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	})
 	switch {
 	case len(found) == 0:
-		return tool.Approval{}, errNoCall
+		return none, errNoCall
 	case shown < 0 && found[0].Type != tool.NeedsApproval:
-		return tool.Approval{}, needsOutput(found[0])
+		return none, needsOutput(found[0])
 	case shown < 0:
-		return tool.Approval{},
-			errors.New("the paused call with this id has a different fingerprint: it is not the call that was reviewed")
+		return none, errors.New(
+			"the paused call with this id has a different fingerprint: it is not the call that was reviewed")
 	}
 	approval := tool.Approval{CallID: found[shown].CallID, Approve: true, Fingerprint: found[shown].Fingerprint}
-	switch scope {
-	case "", string(tool.ApproveOnce):
+	switch approval.Scope = tool.ApprovalScope(scope); approval.Scope {
+	case "":
 		approval.Scope = tool.ApproveOnce
-	case string(tool.ApproveSession):
-		approval.Scope = tool.ApproveSession
+	case tool.ApproveOnce, tool.ApproveSession:
 	default:
 		duration, err := parseDuration(scope)
 		if err != nil {
-			return tool.Approval{}, fmt.Errorf("%q: want once, session, or a duration such as 10m", scope)
+			return none, fmt.Errorf("%q: want once, session, or a duration such as 10m", scope)
 		}
 		approval.Scope, approval.For = tool.ApproveFor, duration
 	}
@@ -306,9 +274,8 @@ func needsOutput(action tool.Action) error {
 	return fmt.Errorf("the call of %s needs an output in OUTPUTS", action.Tool)
 }
 
-// refusalOf parses the value of --refuse: CALL-ID[=REASON]. A refused call does not run, so no
-// fingerprint is needed. Providers' ids may contain = themselves: which call is meant must not depend on where the id
-// ends. Caisson's own ids have none.
+// refusalOf parses CALL-ID[=REASON]. Providers' ids may contain = themselves: which call is meant must not depend on
+// where the id ends. Caisson's own ids have none.
 func refusalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	var found []string
 	var reason string

@@ -22,7 +22,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// batchOptions are the flags of the command.
 type batchOptions struct {
 	options
 	dialect         string // as in the flag; empty to detect it
@@ -33,7 +32,6 @@ type batchOptions struct {
 	flags           []string // those with which to resume a paused batch
 }
 
-// dialectNamed returns the dialect with that name, or nil for none.
 func dialectNamed(name string) (dialects.Dialect, error) {
 	if name == "" || name == noDialect {
 		return nil, nil
@@ -76,9 +74,8 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 	return ctx.Err()
 }
 
-// keepsBatchFromTools rejects places for a paused batch to which a loaded tool may write. Such a tool
-// could change the batch before its approval, or have it run twice. All tools count, not only those
-// that are called: called tools may call other tools, and while a batch is paused other batches run.
+// keepsBatchFromTools rejects places where a loaded tool could change a paused batch or have it run twice. All tools
+// count: called tools may call others, and other batches run while one is paused.
 func (h *host) keepsBatchFromTools(paths []string) error {
 	for _, path := range paths {
 		err := h.keepsFromTools(path, "a paused batch is", "it could change what somebody approves")
@@ -94,7 +91,6 @@ func (h *host) keepsBatchFromTools(paths []string) error {
 	return nil
 }
 
-// place returns where a paused batch is stored.
 func (o *batchOptions) place(id string) (*batches.Place, error) {
 	store, err := o.batches()
 	switch {
@@ -106,7 +102,6 @@ func (o *batchOptions) place(id string) (*batches.Place, error) {
 	return store.New(id)
 }
 
-// kept returns the place of the batch that --resume names.
 func (o *batchOptions) kept() (*batches.Place, error) {
 	store, err := o.batches()
 	switch {
@@ -120,7 +115,6 @@ func (o *batchOptions) kept() (*batches.Place, error) {
 	return store.Find(o.resumed)
 }
 
-// resumeCommand returns the command that resumes a batch.
 func (o *batchOptions) resumeCommand(waiting executor.Report) string {
 	words := []string{"caisson", "batch", "--resume", waiting.ID}
 	switch {
@@ -145,15 +139,13 @@ func (o *batchOptions) resumeCommand(waiting executor.Report) string {
 	return strings.Join(append(words, o.flags...), " ")
 }
 
-// leastFingerprint is the minimum number of hex digits of a fingerprint for --approve, and the
-// number that the hint prints. Anyone who knows what a fingerprint covers can compute it, and
-// arguments have room for anything, so a few digits could be found by trying. The call's id is
-// random and created when the call is planned, and a state expires after a day, so an attacker
-// would have to make 2^80 attempts in that time.
+// leastFingerprint is the minimum number of hex digits of a fingerprint for --approve, and the number that the hint
+// prints. Anyone who knows what a fingerprint covers can compute it, and arguments have room for anything, so a few
+// digits could be found by trying. The call's id is random and created when the call is planned, and a state expires
+// after a day, so an attacker would have to make 2^80 attempts in that time.
 const leastFingerprint = 20
 
-// readAnswers reads answers to pending calls: a submission, or results in the dialect of the calls
-// or another one. If only is set, other dialects are rejected.
+// readAnswers reads a submission, or results in the dialect of the calls or, unless only is set, another one.
 func readAnswers(document []byte, dialect dialects.Dialect, only bool) (dialects.Answers, error) {
 	if isSubmission(document) {
 		answers, err := readSubmission(document)
@@ -162,7 +154,8 @@ func readAnswers(document []byte, dialect dialects.Dialect, only bool) (dialects
 		}
 		return answers, unreadableAnswers(err)
 	}
-	var first error
+	first := errors.New("OUTPUTS: these are not tool results in any of the dialects " +
+		strings.Join(dialects.Names(), ", "))
 	if dialect != nil {
 		answers, err := answersIn(dialect, document)
 		if err == nil || only {
@@ -170,19 +163,13 @@ func readAnswers(document []byte, dialect dialects.Dialect, only bool) (dialects
 		}
 		first = err
 	}
-	if !only {
-		for _, other := range known.Dialects() {
-			if other.Name() == nameOf(dialect) {
-				continue
-			}
-			if answers, err := answersIn(other, document); err == nil {
-				return answers, nil
-			}
+	for _, other := range known.Dialects() {
+		if only || other.Name() == nameOf(dialect) {
+			continue
 		}
-	}
-	if first == nil {
-		first = errors.New("OUTPUTS: these are not tool results in any of the dialects " +
-			strings.Join(dialects.Names(), ", "))
+		if answers, err := answersIn(other, document); err == nil {
+			return answers, nil
+		}
 	}
 	return dialects.Answers{}, unreadableAnswers(first)
 }
@@ -196,8 +183,7 @@ func unreadableAnswers(err error) error {
 		`want results as the provider takes them, or {"tool_outputs": [{"tool_call_id": "call_1", "output": "TEXT"}]}`)
 }
 
-// answersIn reads results in a dialect. It rejects documents without results, because results in
-// another dialect may look like unrelated messages.
+// answersIn rejects documents without results, because those in another dialect may look like unrelated messages.
 func answersIn(dialect dialects.Dialect, document []byte) (dialects.Answers, error) {
 	answers, err := dialect.Answers(document)
 	if err == nil && len(answers.Outputs)+len(answers.Named)+len(answers.Approvals) == 0 && answers.Earlier == nil {
@@ -307,7 +293,6 @@ func strictly(v jsontext.Value, to any) error {
 	return decoder.Decode(to)
 }
 
-// placed returns an error about a value.
 func placed(v jsontext.Value, wants string) error {
 	return fmt.Errorf("%s: %s", jsontext.Key(v.Path(), nil), wants)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/dialects/responses"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/terminal"
-	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -51,7 +51,6 @@ func (o *batchOptions) view(dialect dialects.Dialect) *batchView {
 	return v
 }
 
-// show prints one event.
 func (v *batchView) show(event tool.Event) error {
 	if v.mapper == nil {
 		return v.o.printJSON(event)
@@ -68,7 +67,6 @@ func (v *batchView) show(event tool.Event) error {
 	return nil
 }
 
-// write writes one server-sent event.
 func (v *batchView) write(event dialects.Event) error {
 	event.Data = terminal.EscapeJSON(event.Data)
 	if err := dialects.WriteEvent(v.o.stdout, event); err != nil {
@@ -125,24 +123,19 @@ type outcome struct {
 
 // waiting has the outputs and approvals that a paused batch needs.
 type waiting struct {
-	Required  required      `json:"required_action"`
+	Required struct {
+		Type    string `json:"type"`
+		Outputs struct {
+			Calls   json.RawMessage `json:"tool_calls"` // in the dialect
+			CallIDs []string        `json:"call_ids"`   // Caisson's, in the same order
+		} `json:"submit_tool_outputs"`
+	} `json:"required_action"`
 	Approvals []tool.Action `json:"approvals"`
 	State     string        `json:"state"` // the file
 	Expires   time.Time     `json:"expires"`
 }
 
-type required struct {
-	Type    string    `json:"type"`
-	Outputs submitted `json:"submit_tool_outputs"`
-}
-
-type submitted struct {
-	Calls   json.RawMessage `json:"tool_calls"` // in the dialect
-	CallIDs []string        `json:"call_ids"`   // Caisson's, in the same order
-}
-
-// tell prints the outcome of a batch and stores a paused one, at its place or, if that is nil, a new
-// one. It returns the command's error.
+// tell prints the outcome of a batch and stores a paused one, at its place or, if that is nil, a new one.
 func (o *batchOptions) tell(
 	ctx context.Context, h *host, v *batchView, ended executor.Report, place *batches.Place,
 ) error {
@@ -154,14 +147,13 @@ func (o *batchOptions) tell(
 	if err != nil {
 		return v.salvage(ended, failures, failed(exitFailed, err.Error()))
 	}
-	if err := v.end(outcome{Status: ended.Status, Batch: ended.ID, Results: results, Final: ended.Final},
-		ended.Records); err != nil {
+	told := outcome{Status: ended.Status, Batch: ended.ID, Results: results, Final: ended.Final}
+	switch err := v.end(told, ended.Records); {
+	case err != nil:
 		return v.salvage(ended, failures, err)
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return failed(exitInterrupted, "interrupted")
-	}
-	if failures != nil {
+	case failures != nil:
 		return failures
 	}
 	return nil
@@ -203,18 +195,17 @@ func (o *batchOptions) tellWaiting(v *batchView, ended executor.Report, place *b
 	return failures
 }
 
-// results returns the results of the calls in the output format.
 func (v *batchView) results(records []tool.Record) (json.RawMessage, error) {
 	if v.dialect != nil && !v.o.json {
 		return v.dialect.Results(records)
 	}
-	return encoded(view.List(records))
+	return encoded(jsontext.List(records))
 }
 
 // waiting returns the outputs and approvals that the pending actions need.
 func (v *batchView) waiting(pending []tool.Action) (*waiting, error) {
-	w := &waiting{Approvals: []tool.Action{},
-		Required: required{Type: "submit_tool_outputs", Outputs: submitted{CallIDs: []string{}}}}
+	w := &waiting{Approvals: []tool.Action{}}
+	w.Required.Type, w.Required.Outputs.CallIDs = "submit_tool_outputs", []string{}
 	calls := []tool.Call{}
 	for _, action := range pending {
 		if action.Type == tool.NeedsApproval {
@@ -233,7 +224,6 @@ func (v *batchView) waiting(pending []tool.Action) (*waiting, error) {
 	return w, err
 }
 
-// nameOf returns the name of a dialect, or "" for none.
 func nameOf(dialect dialects.Dialect) string {
 	if dialect == nil {
 		return ""
@@ -241,13 +231,11 @@ func nameOf(dialect dialects.Dialect) string {
 	return dialect.Name()
 }
 
-// batchFailed is the status of a batch that could not be stored or printed. Its results are the
-// records of the calls that have ended.
+// batchFailed is the status of a batch that could not be stored or printed. Its results are the records so far.
 const batchFailed executor.Status = "failed"
 
-// salvage prints the records of the calls that have ended after another failure. A caller that did
-// not see them would have the calls run again. It returns the failure together with the host's
-// failures.
+// salvage prints the records of the calls that have ended after another failure. A caller that did not see them would
+// have the calls run again. It returns the failure together with the host's failures.
 func (v *batchView) salvage(ended executor.Report, failures *failure, err error) error {
 	if v.showRecords(ended) != nil {
 		v.o.printLost(ended.Records)
@@ -262,9 +250,8 @@ func (v *batchView) salvage(ended executor.Report, failures *failure, err error)
 	return known
 }
 
-// showRecords prints records instead of the batch's outcome.
 func (v *batchView) showRecords(ended executor.Report) error {
-	results, err := encoded(view.List(ended.Records))
+	results, err := encoded(jsontext.List(ended.Records))
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,6 @@ func (o *options) sameFlags(command *cobra.Command, but ...string) {
 	})
 }
 
-// callOptions are the flags of the command.
 type callOptions struct {
 	options
 	approve bool
@@ -129,8 +128,12 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if record.Result.Kind != "" {
-		return h.failureOf(record).withHints(slices.Concat(wordHints(args[1:], record), orderHints(record), h.nestedHints(),
-			h.unsentSecrets(args[:1]), o.explainHints(record, h.Keeps()))...)
+		failure := h.failureOf(record).withHints(wordHints(args[1:], record)...)
+		if len(record.Denials) > 0 && record.Denials[0].Permission == view.ApprovalPermission {
+			failure.withHints("approve it with --approve")
+		}
+		return failure.withHints(
+			slices.Concat(h.nestedHints(), h.unsentSecrets(args[:1]), o.explainHints(record, h.Keeps()))...)
 	}
 	h.noteUnsentSecrets(args[:1])
 	h.noteDeprecated(record.Function.Name)
@@ -140,7 +143,6 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// readArguments returns the arguments given on the command line.
 func (e environment) readArguments(ctx context.Context, args []string) (string, error) {
 	if len(args) == 0 {
 		return "{}", nil
@@ -171,7 +173,6 @@ func (o *options) printRecord(record tool.Record) error {
 	return nil
 }
 
-// noteDeprecated prints a hint if the called tool is deprecated.
 func (h *host) noteDeprecated(name string) {
 	entry, ok := h.registry.Get(name)
 	if !ok {
@@ -180,12 +181,4 @@ func (h *host) noteDeprecated(name string) {
 	if d := entry.Manifest.DeprecatedAs(name); d != nil {
 		h.options.hint(cmp.Or(d.Alias, entry.Name) + " is " + view.Deprecation(*d))
 	}
-}
-
-// orderHints says how to run a call for which the request is not enough approval.
-func orderHints(record tool.Record) []string {
-	if len(record.Denials) == 0 || record.Denials[0].Permission != view.ApprovalPermission {
-		return nil
-	}
-	return []string{"approve it with --approve"}
 }

@@ -35,15 +35,13 @@ func arePairs(words []string, tolerant bool) (pairs bool, wrong int) {
 	return found > 0, other
 }
 
-// isBare reports whether a word can only be a VALUE, or a KEY without one: no JSON, not even with mistakes, and not
-// the name of an input.
+// isBare reports whether a word can only be a VALUE or a KEY: no JSON, even with mistakes, and no name of an input.
 func isBare(word string) bool {
 	return strings.TrimSpace(word) != "" && word != "-" && !strings.HasPrefix(word, "@") &&
 		!strings.ContainsAny(word, "{[\"'`") && !json.Valid([]byte(word))
 }
 
-// wrongWord returns the failure for a word that is not KEY=VALUE. It says how to write it, as far as the
-// parameters of the tool tell.
+// wrongWord returns the failure for a word that is not KEY=VALUE. It says how to write it, as far as that is known.
 func wrongWord(m *manifests.Manifest, words []string, wrong int) *failure {
 	example := ""
 	pair := func(key, value string) { example = ", such as " + key + "=" + terminal.Quote(value) }
@@ -92,7 +90,8 @@ func argumentsOf(ctx context.Context, m *manifests.Manifest, words []string) (st
 		value := jsontext.Quote(text)
 		if !translated {
 			var err error
-			if value, err = valueOf(ctx, memberOf(m.Parameters.Structure(), parameter), text); err != nil {
+			member := memberOf(m.Parameters.Structure(), parameter, map[*schema.Node]bool{})
+			if value, err = valueOf(ctx, member, text); err != nil {
 				return "", failed(exitUsage, fmt.Sprintf("%s: %s: %v", m.Name, name, err))
 			}
 		}
@@ -112,29 +111,18 @@ func meantBy(m *manifests.Manifest, name, text string) (parameter string, transl
 	return name, false
 }
 
-// memberOf returns the schema of a member of an object. It is nil if there is none, as for a member that
-// the schema does not allow: that is reported like any other mistake in arguments.
-func memberOf(object *schema.Node, name string) *schema.Node {
-	return members{name, map[*schema.Node]bool{}}.of(object)
-}
-
-// members finds a member of objects by name, each of which is looked at once: references may form cycles, and many
-// may lead to one schema.
-type members struct {
-	name string
-	seen map[*schema.Node]bool
-}
-
-func (m members) of(object *schema.Node) *schema.Node {
-	if m.seen[object] {
+// memberOf returns the schema of a member of an object. It is nil if there is none or it is not allowed, which is
+// reported like any other mistake in arguments. Each schema is looked at once, as there may be cycles.
+func memberOf(object *schema.Node, name string, seen map[*schema.Node]bool) *schema.Node {
+	if seen[object] {
 		return nil
 	}
-	m.seen[object] = true
-	if object.Properties[m.name] != nil {
-		return object.Properties[m.name]
+	seen[object] = true
+	if object.Properties[name] != nil {
+		return object.Properties[name]
 	}
 	for _, part := range partsOf(object) {
-		if found := m.of(part); found != nil {
+		if found := memberOf(part, name, seen); found != nil {
 			return found
 		}
 	}

@@ -32,12 +32,6 @@ type callObserver struct {
 	causes map[string]error
 }
 
-// wrap makes the observer wrap a registry.
-func (w *callObserver) wrap(tools *registry.Registry) executor.Resolver {
-	w.Registry = tools
-	return w
-}
-
 // Record implements [executor.Recorder].
 func (w *callObserver) Record(_ context.Context, entry executor.Entry) error {
 	w.mu.Lock()

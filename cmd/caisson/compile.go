@@ -44,7 +44,6 @@ func newCompile(o options) *cobra.Command {
 	return command
 }
 
-// compiled is the JSON that compile prints.
 type compiled struct {
 	Folder string         `json:"folder"`
 	Tools  []compiledTool `json:"tools"`

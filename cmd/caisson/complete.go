@@ -144,13 +144,12 @@ func isPlain(text string) bool {
 	return terminal.EscapeLine(text) == text && strings.TrimSpace(text) == text
 }
 
-// valuesOf completes the values of a parameter that its schema lists, as NAME=VALUE: those that a call takes as
-// written.
+// valuesOf completes the values that a parameter's schema lists, as NAME=VALUE: those that a call takes as written.
 func valuesOf(ctx context.Context, m *manifests.Manifest, name string) (words []cobra.Completion) {
 	if m.Parameters == nil || slices.Contains(m.Context, name) {
 		return nil
 	}
-	node := memberOf(m.Parameters.Structure(), name)
+	node := memberOf(m.Parameters.Structure(), name, map[*schema.Node]bool{})
 	for _, value := range listedBy(node, map[*schema.Node]bool{}) {
 		text := string(value)
 		if quoted := ""; json.Unmarshal(value, &quoted) == nil {
@@ -180,17 +179,12 @@ func listedBy(n *schema.Node, seen map[*schema.Node]bool) []json.RawMessage {
 	return values
 }
 
-// completeAgents completes the name of an agent.
 func (o *options) completeAgents(
 	_ *cobra.Command, args []string, _ string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
-	store, err := o.agents()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names, err := store.Names(o.tenant)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+	var names []string
+	if store, err := o.agents(); err == nil && len(args) == 0 {
+		names, _ = store.Names(o.tenant) // without readable agents, it completes nothing
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

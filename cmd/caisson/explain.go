@@ -183,8 +183,7 @@ func newestHints(entries []ledger.Entry) []string {
 	return hints
 }
 
-// explainHints says to run "caisson explain" if the call's record was kept and shows more. A call
-// that was rejected before it ran, for a reason in the message, has nothing to show.
+// explainHints says to run "caisson explain" if the call's record was kept and shows more than its message.
 func (o *options) explainHints(record tool.Record, kept bool) []string {
 	early := []string{availability, view.ApprovalPermission} // denied before the tool is started
 	if kept &&
@@ -201,7 +200,6 @@ const (
 	partData   = "data"
 )
 
-// pageOptions select the range of a result to print.
 type pageOptions struct {
 	output bool
 	part   string          // empty means the output, or the data if there is no output
@@ -219,7 +217,6 @@ func (p *pageOptions) flags(command *cobra.Command) {
 		parsedInto(&p.bytes, parseSize))
 }
 
-// check rejects flags that need --output.
 func (p *pageOptions) check(command *cobra.Command) error {
 	for _, name := range []string{"part", "from", "bytes"} {
 		if command.Flags().Changed(name) && !p.output {
@@ -251,7 +248,9 @@ func (o *options) printPage(entry ledger.Entry, p pageOptions) error {
 	}
 	page := pageOf(whole, p.from, int64(p.bytes))
 	if o.json {
-		page.Reference = referenceOf(id, p.part)
+		if page.Reference = id; p.part != partOutput {
+			page.Reference += "." + p.part
+		}
 		return o.printJSON(page)
 	}
 	text := page.Text
@@ -266,15 +265,6 @@ func (o *options) printPage(entry ledger.Entry, p pageOptions) error {
 			view.OutputCommand(id, p.part, page.Next, o.stateDir)))
 	}
 	return nil
-}
-
-// referenceOf returns the reference of a part of a result, as in [tool.Cut]. The reference of the
-// output is only the call's id.
-func referenceOf(id, part string) string {
-	if part == partOutput {
-		return id
-	}
-	return id + "." + part
 }
 
 // partHint names the parts that a result has.
@@ -294,8 +284,7 @@ func partHint(result tool.Result) string {
 	return "choose one of its parts with --part: " + strings.Join(parts, ", ")
 }
 
-// partOf returns a part of a result as text, or false if it does not have the part. "content[1:]" is
-// all content parts from that one on.
+// partOf returns a part of a result as text, if it has it. "content[1:]" is all content from that part on.
 func partOf(result tool.Result, part string) (string, bool) {
 	switch part {
 	case partOutput:

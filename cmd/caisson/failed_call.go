@@ -18,7 +18,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// failureOf returns the failure for a failed call, with hints.
 func (h *host) failureOf(record tool.Record) *failure {
 	kind := record.Result.Kind
 	code, _ := exitCode(kind)
@@ -56,8 +55,7 @@ func fullHints(calls []tool.HostCall) (hints []string) {
 	return hints[:min(len(hints), 3)]
 }
 
-// alsoDenied describes the last denial that may matter to a failure that has another reason, and the secrets that
-// requests lacked.
+// alsoDenied describes the last denial that may matter to a failure with another reason, and the lacking secrets.
 func alsoDenied(denials []tool.Denial) []string {
 	var hints []string
 	for _, d := range denials {
@@ -73,8 +71,7 @@ func alsoDenied(denials []tool.Denial) []string {
 	return hints
 }
 
-// nestedHints explains failed calls that a tool made: what would allow denied requests, which tool
-// was missing, or why the host failed. They may have caused the tool's own failure.
+// nestedHints explains failed calls that a tool made, which may have caused the tool's own failure.
 func (h *host) nestedHints() []string {
 	var hints []string
 	for _, made := range h.observer.failed {
@@ -94,8 +91,7 @@ func (h *host) nestedHints() []string {
 	return hints
 }
 
-// internalFailure explains a failure of the host to the operator. A failure caused by a module or a
-// directory is a configuration error.
+// internalFailure explains a failure of the host to the operator. A module or a directory is a configuration error.
 func (h *host) internalFailure(record tool.Record) *failure {
 	name, cause := record.Function.Name, h.observer.causes[record.CallID]
 	if cause == nil {
@@ -117,7 +113,6 @@ func (h *host) internalFailure(record tool.Record) *failure {
 	return failed(exitFailed, text)
 }
 
-// parametersHint says how to see the parameters of a tool.
 func (h *host) parametersHint(name string) string {
 	return terminal.ToRun(h.inspectCommand(name, sourceFlagNames)) + " to see its parameters"
 }
@@ -129,21 +124,16 @@ func (h *host) fileOf(name string) string {
 	return ""
 }
 
-// limitValues have the limits that flags set.
 var limitValues = map[tool.Kind]func(runtime.Limits) int64{
 	tool.Deadline: func(l runtime.Limits) int64 { return int64(l.Timeout) },
 	tool.Memory:   func(l runtime.Limits) int64 { return int64(l.Memory) },
 	tool.Fuel:     func(l runtime.Limits) int64 { return l.Fuel },
 }
 
-// limitHints names the lowest of three limits, which is the one to raise: that of the profile that the call names,
-// the manifest's or the flag's.
+// limitHints names the lowest limit, which is the one to raise: that of the named profile, the manifest or the flag.
 func (h *host) limitHints(record tool.Record) []string {
 	name, kind := record.Function.Name, record.Result.Kind
-	entry, ok := h.registry.Get(name)
-	if !ok {
-		return nil
-	}
+	entry, _ := h.registry.Get(name)
 	t, ok := entry.Tool.(*runtime.Tool)
 	if !ok {
 		return nil
@@ -160,8 +150,7 @@ func (h *host) limitHints(record tool.Record) []string {
 	return []string{limit.Raise(entry.Manifest.File, placeIn(entry.Manifest, limit.Key))}
 }
 
-// profileHint names the profiles that allow more, if the profile that an argument names limits the call. Otherwise it
-// returns "".
+// profileHint names the profiles that allow more, if the profile that an argument names limits the call.
 func profileHint(value func(runtime.Limits) int64, argument, profile string, t *runtime.Tool) string {
 	profiles := t.ProfileLimits()
 	if profile == "" || !lower(value(profiles[profile]), value(t.Limits())) {
@@ -196,14 +185,11 @@ func placeIn(m *manifests.Manifest, key string) string {
 // availability is the permission in the receipt of a tool that lacks a required setting.
 const availability = "availability"
 
-// callPermission is the permission to call another tool.
 const callPermission = "tools"
 
-// secretPermission is the permission to have a secret sent.
 const secretPermission = "secrets"
 
-// withheld returns the grants of a tool that have no effect, such as a secret whose variable is not set, and how to see
-// the rest.
+// withheld returns the grants of a tool that have no effect, such as a secret that is not set, and how to see the rest.
 func (h *host) withheld(name string) []string {
 	var hints []string
 	if entry, ok := h.registry.Get(name); ok {
@@ -238,11 +224,7 @@ func (h *host) denialHints(name string, denials []tool.Denial) []string {
 	if _, found := h.registry.Get(last.Value); last.Permission == callPermission && !found {
 		return []string{fmt.Sprintf("there is no tool %s; load it with --tools DIR", last.Value)}
 	}
-	file := ""
-	if entry, ok := h.registry.Get(name); ok {
-		file = entry.Manifest.File
-	}
-	remedy, note := h.operator.contextNote(last, file)
+	remedy, note := h.operator.contextNote(last, h.fileOf(name))
 	hints := append(remedy.Hints("the manifest of "+name, h.operator.file()), note...)
 	others := -1
 	for _, d := range denials {

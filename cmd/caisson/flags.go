@@ -22,7 +22,6 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// options are the values of the flags that commands share.
 type options struct {
 	environment
 	command      *cobra.Command // with these flags; nil if it loads no tools
@@ -64,7 +63,6 @@ func (o *options) outputFlags(command *cobra.Command, json string) {
 	command.Flags().BoolVar(&o.quiet, "quiet", false, "print results and errors only: no hints, no progress, no tool logs")
 }
 
-// toolFlags adds the flags that select the tools and their permissions.
 func (o *options) toolFlags(command *cobra.Command) {
 	o.sourceFlags(command)
 	o.policyFlags(command)
@@ -121,7 +119,6 @@ func (o *options) logFlag(command *cobra.Command) {
 	command.Flags().BoolVar(&o.verbose, "verbose", false, "log what Caisson does to standard error")
 }
 
-// interpreterFlag adds the flag that says where interpreters are.
 func (o *options) interpreterFlag(command *cobra.Command) {
 	command.Flags().StringVar((*string)(&o.interpreters), "interpreter-dir", "",
 		"interpreters of script tools are in `DIR` (default: in the user's cache folder)")
@@ -139,8 +136,7 @@ func (o *options) interpreterFolder() (interpreter.Folder, error) {
 	return folder, nil
 }
 
-// policy returns the flags as a policy: grants to every tool that requests them, and which calls
-// require approval.
+// policy returns the flags as a policy: grants to every tool that requests them, and which calls require approval.
 func (o *options) policy() *manifests.Policy {
 	given := manifests.Grant{Tools: []string{"*"}}
 	given.Files, given.Network, given.Secrets, given.Calls = o.mounts, o.networks, o.secrets, o.calls
@@ -233,8 +229,7 @@ func parseMount(text string) (manifests.FileGrant, error) {
 
 type contextValue struct{ key, value string }
 
-// addContext adds a value: KEY=VALUE. Keys may not differ only in case, because many JSON decoders
-// ignore case.
+// addContext adds a value: KEY=VALUE. Keys may not differ only in case, because many JSON decoders ignore case.
 func (o *options) addContext(text string) error {
 	key, value, ok := strings.Cut(text, "=")
 	if !ok || key == "" {
@@ -271,7 +266,6 @@ func (o *options) addSecret(text string) error {
 	return nil
 }
 
-// parseSize parses a size of at least one byte.
 func parseSize(text string) (manifests.Bytes, error) {
 	size, err := manifests.ParseBytes(text)
 	switch {
@@ -283,7 +277,6 @@ func parseSize(text string) (manifests.Bytes, error) {
 	return size, nil
 }
 
-// parseMemory parses a limit on linear memory.
 func parseMemory(text string) (manifests.Bytes, error) {
 	size, err := parseSize(text)
 	switch {
@@ -301,7 +294,6 @@ func parseMemory(text string) (manifests.Bytes, error) {
 	return size, nil
 }
 
-// parseDuration parses a duration.
 func parseDuration(text string) (time.Duration, error) {
 	duration, err := manifests.ParseDuration(text)
 	switch {
@@ -319,7 +311,6 @@ func isWhole(text string) bool {
 	return err == nil && n > 0
 }
 
-// parseTimeout parses the time limit of a call.
 func parseTimeout(text string) (time.Duration, error) {
 	timeout, err := parseDuration(text)
 	if err == nil && timeout > manifests.MaxTimeout {
@@ -328,7 +319,6 @@ func parseTimeout(text string) (time.Duration, error) {
 	return timeout, err
 }
 
-// parseFuel parses a positive number of instructions.
 func parseFuel(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n <= 0 {
@@ -337,7 +327,6 @@ func parseFuel(text string) (int64, error) {
 	return n, nil
 }
 
-// parseDigest checks the SHA-256 of a module.
 func parseDigest(text string) (string, error) {
 	if digest, err := hex.DecodeString(text); err != nil || len(digest) != sha256.Size {
 		return "", errors.New("want the SHA-256 of a module, 64 hex digits; caisson inspect prints it")

@@ -22,8 +22,7 @@ import (
 // reuseFor is the time for which an answer of a read-only tool may be reused if its manifest does not set one.
 const reuseFor = 5 * time.Minute
 
-// executorFlags adds the flags for reading, running and truncating calls. every says which calls
-// --no-reuse is about, and uncut describes the default size of results.
+// executorFlags adds the flags for running calls. every is about --no-reuse, uncut about --max-output.
 func (o *options) executorFlags(command *cobra.Command, every, uncut string) {
 	flags := command.Flags()
 	flags.BoolVar(&o.noRepair, "no-repair", false,
@@ -39,8 +38,7 @@ func (o *options) executorFlags(command *cobra.Command, every, uncut string) {
 		parsedInto(&o.maxOutput, parseMaxOutput))
 }
 
-// runFlags adds the flags of commands that run calls. state says what the command stores in the state folder, and the
-// other parameters are those of [options.executorFlags].
+// runFlags adds the flags of commands that run calls. state says what they store in the state folder.
 func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
 	o.toolFlags(command)
 	o.agentFlag(command)
@@ -51,8 +49,7 @@ func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
 	o.compileFlags(command)
 }
 
-// leastOutput is the minimum size of a truncated result. The notice that says how to read the rest
-// takes a few hundred bytes of it.
+// leastOutput is the minimum size of a truncated result, which has a notice of a few hundred bytes about the rest.
 const leastOutput = 1 << 10
 
 // sizeFlag is a size of at least [leastOutput], or unlimited.
@@ -75,8 +72,7 @@ func parseMaxOutput(text string) (sizeFlag, error) {
 	return sizeFlag{bytes: int64(size)}, nil
 }
 
-// executorOptions returns the options for running the calls of one command. hint says where to find
-// the rest of a truncated result.
+// executorOptions returns the options for running calls. hint says where to find the rest of a truncated result.
 func (o *options) executorOptions(hint func(tool.Cut) string) (executor.Options, error) {
 	if o.noRepair && o.tolerantJSON {
 		return executor.Options{}, failed(exitUsage, "--no-repair and --tolerant-json cannot be used together")
@@ -98,8 +94,7 @@ func (o *options) executorOptions(hint func(tool.Cut) string) (executor.Options,
 	return options, nil
 }
 
-// output returns how results are truncated. If a flag sets the size of each result, their total is
-// not limited.
+// output returns how results are truncated. If a flag sets the size of each, their total is not limited.
 func (o *options) output(hint func(tool.Cut) string) executor.Output {
 	if o.maxOutput.unlimited {
 		return executor.Output{Unlimited: true}
@@ -124,7 +119,6 @@ func (o *options) keeping() caisson.Records {
 	return caisson.Records{Database: o.ledgerURL, KeepFor: o.keepFor, KeepCalls: int64(o.keepRecords)}
 }
 
-// stateFolderOf returns a named folder inside the state folder.
 func (o *options) stateFolderOf(name string) (string, error) {
 	dir, err := o.stateFolder()
 	if err == nil && dir == "" {

@@ -15,17 +15,14 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// secretError describes the fault of a value of --secret. The value must not be printed with it,
-// since it may contain the secret itself.
+// secretError describes the fault of a value of --secret, which may contain the secret and is not printed.
 type secretError string
 
 func (e secretError) Error() string { return string(e) }
 
-// object is a JSON object to be encoded.
 type object map[string]any
 
-// asPolicy parses a policy made from flags, so that flags cannot grant anything that a file could
-// not.
+// asPolicy parses a policy made from flags, so that flags cannot grant anything that a file could not.
 func asPolicy(policy object) (*manifests.Policy, error) {
 	policy["schema"] = manifests.PolicyV1
 	source, err := json.Marshal(policy)
@@ -35,7 +32,6 @@ func asPolicy(policy object) (*manifests.Policy, error) {
 	return manifests.ParsePolicy("flags.json", source)
 }
 
-// asGrant is like asPolicy for one grant.
 func asGrant(key string, element any) (manifests.Grant, error) {
 	policy, err := asPolicy(object{"grants": []object{{"tools": []string{"*"}, key: []any{element}}}})
 	if err != nil {
@@ -71,8 +67,7 @@ func parseNetwork(text string) (manifests.NetworkGrant, error) {
 	return network, nil
 }
 
-// parseCall parses the value of --allow-call: the name of a tool that other tools may call if they
-// request it.
+// parseCall parses the value of --allow-call: the name of a tool that others may call if they request it.
 func parseCall(text string) (manifests.NameGrant, error) {
 	grant, err := asGrant("calls", text)
 	if err != nil {
@@ -85,8 +80,7 @@ func parseCall(text string) (manifests.NameGrant, error) {
 	return call, nil
 }
 
-// parseAsk parses the value of --ask: a tool's name, or a glob such as file_*, whose calls require
-// approval.
+// parseAsk parses the value of --ask: the name or the glob of tools whose calls require approval.
 func parseAsk(text string) (manifests.PolicyAsk, error) {
 	policy, err := asPolicy(object{"ask": []string{text}})
 	if err != nil {
@@ -98,9 +92,8 @@ func parseAsk(text string) (manifests.PolicyAsk, error) {
 	return ask, nil
 }
 
-// parseApproval parses the value of --approve-tool: the name of a tool whose calls need no approval
-// even though it is destructive. Globs are not allowed, so that a tool added later is not approved
-// already.
+// parseApproval parses the value of --approve-tool: the name of a tool whose calls need no approval even though it is
+// destructive. Globs are not allowed, so that a tool added later is not approved already.
 func parseApproval(text string) (manifests.PolicyApproval, error) {
 	if _, err := parseCall(text); err != nil {
 		return manifests.PolicyApproval{}, err
@@ -170,8 +163,7 @@ func secretProblem(problem manifests.Problem, kind string) error {
 // misspeltURL matches a URL in which something else than "://" follows the scheme, with the scheme and the host.
 var misspeltURL = regexp.MustCompile(`^(https?)(?:/|//|:/|:///+|:)([a-zA-Z*[][^/]*)`)
 
-// parseOrigin parses the part of a flag that says where requests go, [SCHEME://]HOST[:PORT], into
-// members of a grant. Without a scheme it uses the given ones, if any.
+// parseOrigin parses [SCHEME://]HOST[:PORT] into members of a grant. schemes are those if none is written.
 func parseOrigin(text string, schemes ...string) (object, error) {
 	rest := text
 	if parts := misspeltURL.FindStringSubmatch(text); parts != nil {

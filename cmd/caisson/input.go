@@ -14,7 +14,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// environment is the command's input and output.
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -43,8 +42,7 @@ func (e environment) readInput(ctx context.Context, name string) ([]byte, error)
 	}
 }
 
-// readAll is readInput without a context. The file may be a pipe, as passed by shells for <(…), which
-// blocks until it is opened.
+// readAll is readInput without a context. Opening a pipe, as shells pass for <(…), blocks.
 func (e environment) readAll(name string) ([]byte, error) {
 	from, called := e.stdin, "stdin"
 	if name != "-" {
@@ -87,7 +85,6 @@ func (e environment) print(text string) error {
 	return nil
 }
 
-// show prints a value with --json, and otherwise its text for people.
 func (o *options) show(value any, text string) error {
 	if o.json {
 		return o.printJSON(value)

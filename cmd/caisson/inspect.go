@@ -13,6 +13,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/check"
 	"github.com/caisson-run/caisson/internal/interpreter"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
@@ -138,7 +139,7 @@ func (h *host) find(ctx context.Context, name string, p *progress) (view.Tool, e
 	}
 	listing.Allowed = allowed == nil || slices.Contains(allowed, listing.Name)
 	if h.options.only != "" { // whether the tools that it calls are loaded is not known then
-		listing.Permissions = view.List(t.Decisions())
+		listing.Permissions = jsontext.List(t.Decisions())
 	}
 	found := view.NewTool(listing, m, t.Limits(), h.operator.profile.Name, reuseFor)
 	info, err := runtime.InspectModule(m)
@@ -180,7 +181,6 @@ func (h *host) noSuchTool(name string) error {
 	return failed(exitUsage, text, h.whereTools())
 }
 
-// inspectModule shows the kind of a module without a manifest, and a manifest to start from.
 func (o *options) inspectModule(path string, onlyManifest bool) error {
 	found, err := runtime.RecogniseFile(path)
 	if err != nil {

@@ -53,52 +53,35 @@ func newInterpretersInstall(o options) *cobra.Command {
 	o.compileFlags(command)
 	command.Flags().StringVar(&from, "from", "", "install the one interpreter that is named from `FILE` and fetch nothing")
 	o.outputFlags(command, "print one JSON array")
-	command.ValidArgsFunction = completeLanguages
+	var languages []cobra.Completion
+	for _, i := range interpreter.All() {
+		languages = append(languages, cobra.CompletionWithDesc(i.Language, i.Name))
+	}
+	command.ValidArgsFunction = cobra.FixedCompletions(languages, cobra.ShellCompDirectiveNoFileComp)
 	return command
 }
 
 func newInterpretersList(o options) *cobra.Command {
-	command := &cobra.Command{
-		Use: "list", Short: "list the interpreters",
-		Long: "List the interpreters that this version of Caisson runs, and where they are installed.",
-		Args: positional(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
-			return o.listInterpreters(func(interpreter.Interpreter) error { return nil })
-		},
-	}
-	o.interpreterFlag(command)
-	o.outputFlags(command, "print one JSON array")
-	return command
+	return o.interpretersCommand(false, "list", "list the interpreters",
+		"List the interpreters that this version of Caisson runs, and where they are installed.")
 }
 
 func newInterpretersVerify(o options) *cobra.Command {
+	return o.interpretersCommand(true, "verify", "check the interpreters that are installed",
+		"Read the interpreters that are installed and compare their digests. It fails if one is not\nwhat this "+
+			"version of Caisson runs. Every command that runs an interpreter also\nchecks its digest.")
+}
+
+func (o *options) interpretersCommand(verify bool, name, short, long string) *cobra.Command {
 	command := &cobra.Command{
-		Use: "verify", Short: "check the interpreters that are installed",
-		Long: "Read the interpreters that are installed and compare their digests. It fails if one is not\nwhat this " +
-			"version of Caisson runs. Every command that runs an interpreter also\nchecks its digest.",
-		Args: positional(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
-			return o.listInterpreters(func(i interpreter.Interpreter) error {
-				_, err := o.interpreters.Read(i)
-				return err
-			})
-		},
+		Use: name, Short: short, Long: long, Args: positional(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error { return o.listInterpreters(verify) },
 	}
 	o.interpreterFlag(command)
 	o.outputFlags(command, "print one JSON array")
 	return command
 }
 
-func completeLanguages(
-	_ *cobra.Command, args []string, _ string,
-) (languages []cobra.Completion, _ cobra.ShellCompDirective) {
-	for _, i := range interpreter.All() {
-		languages = append(languages, cobra.CompletionWithDesc(i.Language, i.Name))
-	}
-	return languages, cobra.ShellCompDirectiveNoFileComp
-}
-
-// interpreterState is the JSON that the commands print for an interpreter.
 type interpreterState struct {
 	Language  string `json:"language"`
 	Name      string `json:"name"`
@@ -122,8 +105,8 @@ func (s interpreterState) String() string {
 	return text
 }
 
-// listInterpreters shows the interpreters. It checks those that are installed.
-func (o *options) listInterpreters(check func(interpreter.Interpreter) error) (err error) {
+// listInterpreters shows the interpreters, and may verify those that are installed.
+func (o *options) listInterpreters(verify bool) (err error) {
 	if o.interpreters, err = o.interpreterFolder(); err != nil {
 		return err
 	}
@@ -131,8 +114,8 @@ func (o *options) listInterpreters(check func(interpreter.Interpreter) error) (e
 	wrong := &failure{code: exitUsage}
 	for _, i := range interpreter.All() {
 		state := o.stateOf(i)
-		if state.Installed {
-			if err := check(i); err != nil {
+		if state.Installed && verify {
+			if _, err := o.interpreters.Read(i); err != nil {
 				state.Problem = err.Error()
 				wrong.messages = append(wrong.messages,
 					message{err.Error(), []string{terminal.ToRun("caisson interpreters install " + i.Language)}})
@@ -235,7 +218,6 @@ func (o *options) compileInterpreter(ctx context.Context, i interpreter.Interpre
 	return nil
 }
 
-// notInstalled explains why an interpreter was not installed.
 func notInstalled(i interpreter.Interpreter, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/known"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/registry"
 )
@@ -80,7 +81,7 @@ func (o *options) list(ctx context.Context, all bool) (err error) {
 	if err != nil {
 		return err
 	}
-	c := view.Catalogue{Catalogue: h.Catalogue(allowed), Problems: view.List(h.problems())}
+	c := view.Catalogue{Catalogue: h.Catalogue(allowed), Problems: jsontext.List(h.problems())}
 	if !all {
 		c.Tools = slices.DeleteFunc(c.Tools, func(t registry.Listing) bool { return t.Hidden || !t.Allowed })
 	}
@@ -125,8 +126,7 @@ func (o *options) definitions(ctx context.Context, name string, strict bool) (er
 	return o.printJSON(document)
 }
 
-// refusal returns an error if the provider would refuse a request with the definitions. Its hints have the
-// fix for the first reason, and list the other reasons.
+// refusal returns an error if the provider would refuse the definitions. Its hints have the fix, and other reasons.
 func refusal(dialect string, findings []dialects.Finding) error {
 	refused := slices.DeleteFunc(slices.Clone(findings),
 		func(f dialects.Finding) bool { return f.Severity != dialects.Refused || f.Adapted })
@@ -142,7 +142,6 @@ func refusal(dialect string, findings []dialects.Finding) error {
 		hints...)
 }
 
-// placeOfFinding names the tool and the place in its schema.
 func placeOfFinding(f dialects.Finding) string {
 	if f.Path == "" {
 		return f.Tool

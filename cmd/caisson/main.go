@@ -28,8 +28,7 @@ func main() {
 			environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, compiler: compiler, exit: os.Exit}))
 }
 
-// stopSignals returns the signals that end the work. That of a terminal that is closed is one, unless nohup has it
-// ignored.
+// stopSignals returns the signals that end the work: also that of a closed terminal, unless nohup has it ignored.
 func stopSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -38,7 +37,6 @@ func stopSignals() []os.Signal {
 	return signals
 }
 
-// run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, env environment) int {
 	env.args = args
 	root := newRoot(env)
@@ -122,7 +120,6 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// version describes the build.
 type version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"` // in version control; empty if unknown

@@ -76,8 +76,10 @@ func (o *options) mcp(ctx context.Context) (err error) {
 	if failure := h.runaways.failure(); failure != nil {
 		return failure
 	}
-	err = cmp.Or(err, h.session.Close(context.WithoutCancel(ctx)), closeLines(context.WithoutCancel(ctx), server))
-	if err != nil {
+	err = cmp.Or(err, h.session.Close(context.WithoutCancel(ctx)))
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), toClose)
+	defer cancel()
+	if err = cmp.Or(err, server.Close(closing)); err != nil {
 		return failed(exitFailed, err.Error())
 	}
 	return nil
@@ -85,13 +87,6 @@ func (o *options) mcp(ctx context.Context) (err error) {
 
 // toClose is the maximum time by which a client that does not read its answers may delay the end of the command.
 const toClose = time.Second
-
-// closeLines closes the server of a client over lines.
-func closeLines(ctx context.Context, server *mcp.Server) error {
-	ctx, cancel := context.WithTimeout(ctx, toClose)
-	defer cancel()
-	return server.Close(ctx)
-}
 
 // agentTools returns a function that reads which tools the chosen agent may call, and adds more. It is nil if no agent
 // is chosen. The agent may change while the command runs, and while a call waits for its approval.
@@ -112,8 +107,7 @@ func (h *host) agentTools(more []string) (func() ([]string, error), error) {
 	}, nil
 }
 
-// addOutputTool adds the tool with which a model reads the rest of a result that was cut, unless a tool has
-// its name. It returns the name if it was added.
+// addOutputTool adds the tool that reads the rest of a cut result, unless its name is taken, and returns its name.
 func (h *host) addOutputTool() ([]string, error) {
 	pages, err := executor.OutputTool()
 	if err != nil {

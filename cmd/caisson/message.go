@@ -27,7 +27,6 @@ type message struct {
 	hints []string
 }
 
-// failure is the error with which a command ends.
 type failure struct {
 	code     int
 	messages []message // none if the output says everything
@@ -42,12 +41,10 @@ func (f *failure) Error() string {
 	return strings.Join(texts, "\n")
 }
 
-// failed returns a failure with one message.
 func failed(code int, text string, hints ...string) *failure {
 	return &failure{code, []message{{text, hints}}}
 }
 
-// withHints adds hints to the failure's last message.
 func (f *failure) withHints(hints ...string) *failure {
 	m := &f.messages[len(f.messages)-1]
 	m.hints = append(m.hints, hints...)
@@ -63,7 +60,6 @@ func failedEach(problems []string, hints ...string) *failure {
 	return f
 }
 
-// report prints the error of a command and returns the exit code.
 func report(ctx context.Context, env environment, err error, quiet bool) int {
 	if err == nil {
 		return exitSuccess
@@ -108,7 +104,6 @@ func printHint(w io.Writer, hint string) {
 	_, _ = fmt.Fprintf(w, "caisson: hint: %s\n", terminal.EscapeLine(hint))
 }
 
-// messagesOf returns one message for each problem in an error.
 func messagesOf(err error) []message {
 	var messages []message
 	known := map[string]bool{}
@@ -140,8 +135,7 @@ func messagesOf(err error) []message {
 	return messages
 }
 
-// grantMessage returns the message for a grant that cannot be given. Every tool that the grant is for has the same
-// error, whether or not it requests the permission.
+// grantMessage returns the message for a grant that cannot be given, which each tool that it is for has.
 func grantMessage(err error) (message, bool) {
 	failure, ok := errors.AsType[*runtime.Error](err)
 	if !ok || !errors.Is(failure, runtime.ErrGrant) {
@@ -157,7 +151,6 @@ func grantMessage(err error) (message, bool) {
 	return message{failure.Err.Error(), []string{fix}}, true
 }
 
-// messageFor returns the message for an error that is one problem.
 func messageFor(err error) message {
 	if text, fix, ok := check.Advice(err); ok {
 		return message{text, []string{fix}}
@@ -174,7 +167,6 @@ func messageFor(err error) message {
 	return message{text: check.Text(err)}
 }
 
-// spaceHint says what to do if there is no space for compiled code.
 const spaceHint = "free space there, or name a folder elsewhere with --cache-dir DIR"
 
 // Exit codes, as listed in the help of the root command.
@@ -190,19 +182,14 @@ const (
 
 // exitCode returns the exit code of a call that ended with the kind, and false for an unknown kind.
 func exitCode(kind tool.Kind) (code int, known bool) {
-	switch kind {
-	case "":
-		return exitSuccess, true
-	case tool.ToolFailed, tool.Trap, tool.Internal:
-		return exitFailed, true
-	case tool.UnknownTool, tool.InvalidArguments:
-		return exitUsage, true
-	case tool.Denied:
-		return exitDenied, true
-	case tool.Deadline, tool.Memory, tool.Fuel, tool.Output, tool.Busy:
-		return exitLimit, true
-	case tool.Cancelled:
-		return exitInterrupted, true
+	code, known = map[tool.Kind]int{
+		"": exitSuccess, tool.ToolFailed: exitFailed, tool.Trap: exitFailed, tool.Internal: exitFailed,
+		tool.UnknownTool: exitUsage, tool.InvalidArguments: exitUsage, tool.Denied: exitDenied,
+		tool.Deadline: exitLimit, tool.Memory: exitLimit, tool.Fuel: exitLimit, tool.Output: exitLimit,
+		tool.Busy: exitLimit, tool.Cancelled: exitInterrupted,
+	}[kind]
+	if !known {
+		code = exitFailed
 	}
-	return exitFailed, false
+	return code, known
 }

@@ -19,7 +19,6 @@ import (
 )
 
 // sources returns the folders and manifests to load: those of the flags, then those of the policy.
-// It fails if one does not exist.
 func (op *operator) sources() ([]string, error) {
 	o := op.options
 	if o.only != "" {
@@ -27,8 +26,12 @@ func (op *operator) sources() ([]string, error) {
 	}
 	if len(o.tools)+len(op.policy.Tools) == 0 {
 		if info, err := os.Stat(defaultTools); err != nil || !info.IsDir() {
+			fix := "name a folder with --tools DIR"
+			if example := manifestsHere(); example != "" {
+				fix += ", such as --tools " + terminal.Quote(example)
+			}
 			return nil, failed(exitUsage, "no tools are given, and there is no folder ./"+defaultTools,
-				append(op.unusedFile(), "name a folder with --tools DIR"+exampleOf(manifestsHere()))...)
+				append(op.unusedFile(), fix)...)
 		}
 		return []string{defaultTools}, nil
 	}
@@ -51,35 +54,20 @@ func (op *operator) sources() ([]string, error) {
 
 // manifestsHere returns the first folder in the working directory that has a manifest itself, or "".
 func manifestsHere() string {
-	entries, err := os.ReadDir(".")
-	if err != nil {
-		return ""
-	}
+	isManifest := func(file fs.DirEntry) bool { return manifests.IsManifestName(file.Name()) }
+	entries, _ := os.ReadDir(".") // a folder that cannot be read is no example
 	for _, entry := range entries[:min(len(entries), check.LookedFiles)] {
 		if !entry.IsDir() {
 			continue
 		}
-		files, err := os.ReadDir(entry.Name())
-		if err != nil {
-			continue
-		}
-		if slices.ContainsFunc(files[:min(len(files), check.LookedFiles)],
-			func(file fs.DirEntry) bool { return manifests.IsManifestName(file.Name()) }) {
+		files, _ := os.ReadDir(entry.Name())
+		if slices.ContainsFunc(files[:min(len(files), check.LookedFiles)], isManifest) {
 			return entry.Name()
 		}
 	}
 	return ""
 }
 
-// exampleOf returns a folder as an example for a hint, or "" if there is none.
-func exampleOf(folder string) string {
-	if folder == "" {
-		return ""
-	}
-	return ", such as --tools " + terminal.Quote(folder)
-}
-
-// configFlags adds the flags that name a policy and a profile.
 func (o *options) configFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&o.config, "config", "",
@@ -126,9 +114,14 @@ func (o *options) operator() (*operator, error) {
 	op := &operator{options: o, policy: &manifests.Policy{}, flags: o.policy()}
 	var err error
 	if o.config != "" {
-		if op.policy, err = manifests.LoadPolicy(o.config); err != nil {
-			return nil, configFailure(o.config, err)
-		}
+		op.policy, err = manifests.LoadPolicy(o.config)
+	}
+	switch {
+	case errors.Is(err, manifests.ErrInvalid):
+		return nil, &failure{exitUsage, messagesOf(err)}
+	case err != nil:
+		return nil, failed(exitUsage, fmt.Sprintf("--config %q: %s", o.config, check.Reason(err)),
+			"name a policy, which is a regular file that can be read")
 	}
 	if op.profile, err = op.policy.ProfileNamed(o.profile); err != nil {
 		return nil, failed(exitUsage, "--profile: "+err.Error())
@@ -137,22 +130,12 @@ func (o *options) operator() (*operator, error) {
 	return op, err
 }
 
-// configFailure returns the failure for a policy that cannot be read.
-func configFailure(file string, err error) *failure {
-	if errors.Is(err, manifests.ErrInvalid) {
-		return &failure{exitUsage, messagesOf(err)}
-	}
-	return failed(exitUsage, fmt.Sprintf("--config %q: %s", file, check.Reason(err)),
-		"name a policy, which is a regular file that can be read")
-}
-
 // asks reports whether the policy or a flag requires approval for calls of a tool.
 func (op *operator) asks(m *manifests.Manifest) bool {
 	return len(op.policy.For(m.Name, m.File).Ask)+len(op.flags.For(m.Name, m.File).Ask) > 0
 }
 
-// contextValues returns the values of context parameters. A flag can set a value only if the policy
-// does not assign it another source.
+// contextValues returns the values of context parameters. Flags set none that the policy assigns to another source.
 func (op *operator) contextValues() (map[string]string, error) {
 	values := map[string]string{}
 	for _, source := range op.policy.Context {
@@ -182,8 +165,7 @@ func (op *operator) contextValues() (map[string]string, error) {
 	return values, nil
 }
 
-// contextSource returns the policy's source of a context value. It compares names without
-// regard to case, because many JSON decoders do.
+// contextSource returns the policy's source of a value, whatever the case of its name, which many JSON decoders ignore.
 func (op *operator) contextSource(name string) (manifests.ContextSource, bool) {
 	for _, source := range op.policy.Context {
 		if strings.EqualFold(source.Name, name) {

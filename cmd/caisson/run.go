@@ -87,8 +87,7 @@ func (h *host) asksOfTools() error {
 	return nil
 }
 
-// order runs one call requested by a person. The request approves the call unless a flag or the
-// policy requires approval for calls of its tool.
+// order runs one call that a person requests, which approves it unless a flag or the policy asks.
 func (h *host) order(ctx context.Context, approved bool, call tool.Call) (executor.Report, error) {
 	entry, known := h.registry.Get(call.Function.Name)
 	if known && entry.Manifest.Execution == manifests.ExecutionClient {

@@ -23,8 +23,7 @@ type runaways struct {
 	cancels []context.CancelFunc // cancels the command's other work
 }
 
-// newRunaways returns the collector of runaways for the runtime. If the command owns its process,
-// it has a timer that ends the process, on systems that support one.
+// newRunaways returns the collector of runaways. If the command owns its process, a timer ends that, where supported.
 func newRunaways(env environment, quiet bool) *runaways {
 	r := &runaways{env: env, quiet: quiet}
 	if env.exit == nil {
@@ -44,11 +43,9 @@ func (r *runaways) lastResort() runtime.LastResort {
 	return r
 }
 
-// toEnd is the time for an orderly end of a command that has a runaway. The next garbage collection
-// would block it forever.
+// toEnd is the time for an orderly end after a runaway. The next garbage collection would block it forever.
 const toEnd = 400 * time.Millisecond
 
-// add records a runaway and ends the command.
 func (r *runaways) add(found runtime.Runaway) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +84,6 @@ func (r *runaways) any() bool {
 	return len(r.found) > 0
 }
 
-// of returns the runaway of a call, if any.
 func (r *runaways) of(callID string) (runtime.Runaway, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

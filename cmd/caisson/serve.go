@@ -107,7 +107,6 @@ func newServe(given options) *cobra.Command {
 	return command
 }
 
-// serve serves until ctx is done.
 func (o *serveOptions) serve(ctx context.Context) (err error) {
 	if err := o.check(); err != nil {
 		return err
@@ -156,7 +155,6 @@ func parseCount(text string) (int, error) {
 	return most, nil
 }
 
-// parseRate parses a number of requests a second.
 func parseRate(text string) (float64, error) {
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(rate > 0) || rate > maxRate {
@@ -168,7 +166,6 @@ func parseRate(text string) (float64, error) {
 // maxRate is more requests a second than any machine answers.
 const maxRate = 1_000_000
 
-// pemHint says which files TLS needs.
 const pemHint = "name a PEM file with the certificate and its chain, and one with the private key"
 
 // check completes the options that depend on several flags.
@@ -243,7 +240,6 @@ func (h *host) callerOf(token auth.Token) (auth.Caller, error) {
 	return caller, nil
 }
 
-// serveHost runs the server of the host until ctx is done.
 func (o *serveOptions) serveHost(ctx context.Context, h *host, metrics http.Handler, log *slog.Logger) (err error) {
 	kept, agents, err := o.kept(h, log)
 	if err != nil {
@@ -287,7 +283,6 @@ func (o *serveOptions) kept(h *host, log *slog.Logger) (*sessions.Sessions, *age
 	return kept, stored, err
 }
 
-// server returns the server with its endpoints.
 func (o *serveOptions) server(
 	h *host, kept *sessions.Sessions, agents *agents.Store, protocol *mcp.Server,
 ) (*server.Server, error) {
@@ -319,7 +314,6 @@ func (o *serveOptions) announce(address net.Addr) {
 	}
 }
 
-// serverProblem explains an error of the server.
 func (o *serveOptions) serverProblem(err error) error {
 	if err == nil {
 		return nil
@@ -330,32 +324,22 @@ func (o *serveOptions) serverProblem(err error) error {
 	}
 	socket, isSocket := errors.AsType[*net.OpError](err)
 	switch {
-	case errors.Is(err, server.ErrOpen):
+	case errors.Is(err, server.ErrOpen): // so the address is accepted, and has a port
+		port := o.address()[strings.LastIndexByte(o.address(), ':'):]
 		return failed(exitUsage, text,
-			`create a token with "caisson token create", or listen on this machine alone with --addr `+o.onLoopback())
+			`create a token with "caisson token create", or listen on this machine alone with --addr localhost`+port)
 	case errors.Is(err, server.ErrInvalidOptions):
 		return failed(exitUsage, text, terminal.ToRun("caisson serve --help"))
 	case isSocket && socket.Op == "listen":
-		return failed(exitUsage, fmt.Sprintf("cannot listen on %s: %s", o.address(), reasonToListen(socket.Err)),
+		reason := socket.Err
+		if call, ok := errors.AsType[*os.SyscallError](reason); ok {
+			reason = call.Err
+		}
+		return failed(exitUsage, fmt.Sprintf("cannot listen on %s: %s", o.address(), reason),
 			"listen on another address or port with --addr HOST:PORT, such as --addr localhost:8712, or with port 0 on any "+
 				"that is free")
 	}
 	return failed(exitFailed, text)
 }
 
-// reasonToListen returns the reason why the server cannot listen on an address.
-func reasonToListen(err error) string {
-	if call, ok := errors.AsType[*os.SyscallError](err); ok {
-		return call.Err.Error()
-	}
-	return err.Error()
-}
-
-// address returns the address to listen on.
 func (o *serveOptions) address() string { return cmp.Or(o.Addr, server.DefaultAddr) }
-
-// onLoopback returns the address to listen on with a host that only this machine can reach.
-func (o *serveOptions) onLoopback() string {
-	address := o.address() // which the server has accepted, so that it has a port
-	return "localhost" + address[strings.LastIndexByte(address, ':'):]
-}

@@ -101,11 +101,9 @@ func newTokenList(o options) *cobra.Command {
 		Use: "list", Short: "list the tokens",
 		Long: "List all tokens, including those that expired or were revoked. Their texts are not stored.",
 		Args: positional(0, 0, ""),
-		RunE: func(command *cobra.Command, _ []string) error {
-			o.command = command
-			return o.tokenList()
-		},
+		RunE: func(*cobra.Command, []string) error { return o.tokenList() },
 	}
+	o.command = command
 	o.stateFlag(command, "tokens are stored in `DIR`")
 	o.outputFlags(command, "print one JSON array")
 	return command
@@ -139,7 +137,6 @@ func newTokenRevoke(o options) *cobra.Command {
 	return command
 }
 
-// tokens returns the tokens in the state folder.
 func (o *options) tokens() (*auth.Tokens, error) {
 	dir, err := o.stateFolderOf("tokens")
 	if err != nil {
@@ -148,7 +145,6 @@ func (o *options) tokens() (*auth.Tokens, error) {
 	return auth.In(dir), nil
 }
 
-// tokenProblem explains an error of the tokens.
 func tokenProblem(err error) error {
 	invalid, isInvalid := errors.AsType[*auth.Error](err)
 	switch {
@@ -243,8 +239,7 @@ func (o *options) tokenRevoke(id string) error {
 	return o.show(revoked, fmt.Sprintf("revoked: %s %s\n", revoked.ID, terminal.EscapeLine(revoked.Name)))
 }
 
-// tokensInUse returns the tokens in the state folder, or nil without one. open is set if none was ever created, so that
-// callers need none until the first is.
+// tokensInUse returns the tokens, or nil without a state folder. open is set if none was ever created.
 func (o *options) tokensInUse() (_ *auth.Tokens, open bool, err error) {
 	tokens, err := o.tokens()
 	if err != nil {

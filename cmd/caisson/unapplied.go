@@ -14,11 +14,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// shownUnapplied is the maximum number of unapplied statements shown for a denied call.
 const shownUnapplied = 3
 
-// unapplied returns the operator's statements that have no effect on the loaded tools. If only one
-// manifest is inspected, they may apply to other tools, so it returns none.
+// unapplied returns the statements without an effect: none if one manifest is inspected, as others may need them.
 func (h *host) unapplied() []caisson.Unapplied {
 	if h.options.only != "" {
 		return nil
@@ -26,7 +24,6 @@ func (h *host) unapplied() []caisson.Unapplied {
 	return h.Unapplied()
 }
 
-// unappliedLine describes an unapplied statement for people.
 func unappliedLine(u caisson.Unapplied) string {
 	line := fmt.Sprintf("%s: %s; %s", u.Origin, u.Text, u.Fix)
 	if strings.HasPrefix(u.Origin, "--secret ") && !strings.Contains(u.Origin, "://") {
@@ -35,7 +32,6 @@ func unappliedLine(u caisson.Unapplied) string {
 	return line
 }
 
-// unappliedHints describes the first few unapplied statements.
 func (h *host) unappliedHints() []string {
 	found := h.unapplied()
 	var hints []string
@@ -48,14 +44,12 @@ func (h *host) unappliedHints() []string {
 	return hints
 }
 
-// noteUnapplied prints the unapplied statements as hints.
 func (h *host) noteUnapplied() {
 	for _, u := range h.unapplied() {
 		h.options.hint(unappliedLine(u))
 	}
 }
 
-// logUnapplied logs the unapplied statements with --verbose.
 func (h *host) logUnapplied(ctx context.Context) {
 	if h.logger == nil {
 		return
@@ -83,7 +77,8 @@ func (h *host) unsentSecrets(names []string) []string {
 		lines = append(lines, withoutValue(entry)...)
 		for _, policy := range []*manifests.Policy{h.operator.policy, h.operator.flags} {
 			for _, grant := range policy.For(m.Name, m.File).Secrets {
-				bound[grant.Origin] = bound[grant.Origin] || requestsSecret(m, grant.Name)
+				bound[grant.Origin] = bound[grant.Origin] || slices.ContainsFunc(m.Permissions.Secrets,
+					func(s manifests.SecretPermission) bool { return s.Name == grant.Name })
 			}
 		}
 	}
@@ -126,11 +121,6 @@ func samePlace(a, b manifests.SecretPlace) bool {
 	return same(a.Header, b.Header) || same(a.Query, b.Query) || same(a.Body, b.Body)
 }
 
-func requestsSecret(m *manifests.Manifest, name string) bool {
-	return slices.ContainsFunc(m.Permissions.Secrets, func(s manifests.SecretPermission) bool { return s.Name == name })
-}
-
-// noteUnsentSecrets prints a hint for each secret that [host.unsentSecrets] describes.
 func (h *host) noteUnsentSecrets(names []string) {
 	h.options.hint(h.unsentSecrets(names)...)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/caisson-run/caisson/internal/terminal"
 )
 
-// callName is the name of the command that runs a tool.
 const callName = "call"
 
 func unknownCommand(parent *cobra.Command, name string) error {
@@ -52,7 +51,6 @@ func newGroup(name, short, long, names string, commands ...*cobra.Command) *cobr
 	return group
 }
 
-// usageError returns a failure for a mistake in the command line.
 func usageError(command *cobra.Command, text string) *failure {
 	return &failure{exitUsage, []message{{text, []string{terminal.ToRun(command.CommandPath() + " --help")}}}}
 }
@@ -101,8 +99,7 @@ func flagFailure(command *cobra.Command, err error) error {
 	return usageError(command, text)
 }
 
-// unknownFlag returns the failure for a flag that a command does not have. It says which flag may be meant, or to which
-// command it belongs.
+// unknownFlag returns the failure for an unknown flag: which may be meant, or where it belongs.
 func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) *failure {
 	name, text := unknown.GetSpecifiedName(), ""
 	if group := unknown.GetSpecifiedShortnames(); group != "" {

@@ -45,7 +45,6 @@ func newValidate(o options) *cobra.Command {
 	return command
 }
 
-// validation is one run of the command.
 type validation struct {
 	options  *options
 	format   string

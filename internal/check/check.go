@@ -1,3 +1,6 @@
+// Package check finds mistakes in manifests, their modules and policies before anything runs: problems that keep a tool
+// from working, and warnings about entries that are probably not intended. The command "caisson validate" prints its
+// report.
 package check
 
 import (
@@ -53,7 +56,6 @@ type translatedMember struct {
 	Is     string `json:"is"` // such as "limits.timeout: 100ms"
 }
 
-// checker checks with options.
 type checker struct{ Options }
 
 // Run checks the manifests and policies at all paths, which are files and folders. It fails only if ctx is done.
@@ -99,7 +101,11 @@ func Run(ctx context.Context, paths []string, options Options) (Report, error) {
 		problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
 	}
 	for _, d := range known.Duplicates() {
-		problems = append(problems, duplicateProblem(droppedOf(loaded, d), d))
+		key, fix := "name", "give one of the tools another name"
+		if d.Dropped.Alias {
+			key, fix = "aliases", "remove the alias"
+		}
+		problems = append(problems, droppedOf(loaded, d).Problem(key, duplicateName, d.Error(), fix))
 	}
 	return Report{
 		Valid: len(problems) == 0 && (!c.Strict || len(warnings) == 0), Files: len(files), Policies: len(policies),
@@ -120,15 +126,14 @@ func translationOf(file string, translated *extism.Translated) Translation {
 
 // droppedOf returns the manifest of a tool whose name is another's.
 func droppedOf(loaded map[string]*manifests.Manifest, d *registry.DuplicateError) *manifests.Manifest {
+	var inFile *manifests.Manifest
 	for _, m := range loaded {
-		if m.File == d.Dropped.File && slices.Contains(slices.Concat([]string{m.Name}, m.Aliases), d.Name) {
-			return m
+		if m.File != d.Dropped.File {
+			continue
+		}
+		if inFile = m; slices.Contains(slices.Concat([]string{m.Name}, m.Aliases), d.Name) {
+			break
 		}
 	}
-	for _, m := range loaded {
-		if m.File == d.Dropped.File {
-			return m
-		}
-	}
-	return nil
+	return inFile
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/extism"
 )
 
-// discoverAll returns the manifests and policies at all paths, without duplicates, and a problem
-// for each unusable one.
+// discoverAll returns the manifests and policies at all paths, without duplicates, and a problem for each unusable one.
 func discoverAll(ctx context.Context, paths []string) (
 	files, policies []string, problems []manifests.Problem, err error,
 ) {
@@ -39,8 +38,7 @@ func discoverAll(ctx context.Context, paths []string) (
 	return Distinct(files), Distinct(policies), problems, nil
 }
 
-// discover returns the manifest files at a path, as a registry would load them, and a problem for
-// each unusable one.
+// discover returns the manifest files at a path, as a registry would load them, and a problem for each unusable one.
 func discover(ctx context.Context, path string) (files []string, problems []manifests.Problem, err error) {
 	files, err = registry.Files(ctx, path)
 	if ctx.Err() != nil {
@@ -63,8 +61,7 @@ func discover(ctx context.Context, path string) (files []string, problems []mani
 	return files, problems, nil
 }
 
-// ExtismHint says how to name the manifest of Extism that a folder has, as the argument of a command or a flag. Folders
-// are only searched for Caisson's manifests. It returns "" if there is none.
+// ExtismHint says how to name a folder's manifest of Extism, if it has one: folders are not searched for them.
 func ExtismHint(command, folder string) string {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -81,8 +78,7 @@ func ExtismHint(command, folder string) string {
 // LookedFiles is among how many files of a folder manifests are looked for.
 const LookedFiles = 1000
 
-// manifestsIn reads the manifest in a file, or those that a manifest of Extism makes, with what else the
-// translation says.
+// manifestsIn reads the manifest in a file, or those that a manifest of Extism makes, with its translation.
 func manifestsIn(file string) ([]*manifests.Manifest, *extism.Translated, error) {
 	if extism.IsManifest(file) {
 		translated, err := extism.Load(file)
@@ -101,13 +97,10 @@ func manifestsIn(file string) ([]*manifests.Manifest, *extism.Translated, error)
 // PolicyName is the usual name of a policy file.
 const PolicyName = "caisson.yaml"
 
-// policyNames are the names of policy files. Files with these names are policies whatever they
-// contain.
+// policyNames are the names of policy files, whatever these contain.
 var policyNames = []string{PolicyName, "caisson.yml", "caisson.json"}
 
-// isPolicy reports whether a path is a policy file: by its name, or else by its schema key. If
-// neither reader accepts the schema key, it chooses the one that knows more of the other keys, or
-// else reports fewer problems.
+// isPolicy reports whether a path is a policy by its name, its schema key, or else the better known keys.
 func isPolicy(path string) bool {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return false

@@ -18,8 +18,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/extism"
 )
 
-// manifests returns problems and warnings beyond the text of the manifests of a file. A problem that several functions
-// of a plug-in share is reported once.
+// manifests is manifest for those of one file. A problem that several functions of a plug-in share is reported once.
 func (c *checker) manifests(ctx context.Context, all []*manifests.Manifest) (problems, warnings []manifests.Problem) {
 	seen := map[manifests.Problem]bool{}
 	isRepeated := func(p manifests.Problem) bool {
@@ -35,7 +34,6 @@ func (c *checker) manifests(ctx context.Context, all []*manifests.Manifest) (pro
 	return problems, warnings
 }
 
-// manifest returns problems and warnings beyond the manifest's own text.
 func (c *checker) manifest(ctx context.Context, m *manifests.Manifest) (problems, warnings []manifests.Problem) {
 	problems, warnings = runtime.Check(m), slices.Concat(unusedDefaults(ctx, m), scripts(m), unusable(m))
 	unsupported := slices.ContainsFunc(problems, func(p manifests.Problem) bool {
@@ -57,8 +55,12 @@ func (c *checker) moduleProblem(m *manifests.Manifest, err error) manifests.Prob
 	if m.Module.Language != modules.LanguageNone {
 		key, fix = "module.script", "correct the script or its packages"
 	}
-	if library := libraryOf(err); library != "" {
-		key, file = keypath.Key("module.libraries", library), m.Module.Libraries[library]
+	about, _ := errors.AsType[interface {
+		error
+		Library() string
+	}](err)
+	if about != nil && about.Library() != "" {
+		key, file = keypath.Key("module.libraries", about.Library()), m.Module.Libraries[about.Library()]
 		fix = "name a WebAssembly module in the manifest's folder"
 	}
 	switch problem, advice, ok := Advice(err); {
@@ -76,9 +78,8 @@ func (c *checker) moduleProblem(m *manifests.Manifest, err error) manifests.Prob
 	return m.Problem(key, badModule, text, fix)
 }
 
-// warningsOf returns warnings about a manifest's settings of its module: calls that resume from a snapshot although the
-// module links generators that would then give each call the same random numbers, libraries that nothing imports from,
-// and permissions that the module has no import to use. A tool that requests less is trusted more easily.
+// warningsOf returns warnings about a manifest's settings of its module: random numbers that a snapshot repeats, unused
+// libraries, and permissions without an import to use them. A tool that requests less is trusted more easily.
 func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
 	warnings := oversize(m, info)
 	if m.Behavior.Snapshot == manifests.SnapshotStart && len(info.SeededGenerators) > 0 {
@@ -112,8 +113,7 @@ func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Prob
 // scalar are the types of arguments that a command line can hold.
 const scalar = schema.String | schema.Number | schema.Boolean
 
-// unusable returns warnings about parameters that calls cannot use as the manifest wants to pass them: on the command
-// line, or from the host.
+// unusable returns warnings about parameters that cannot be passed as the manifest wants: as arguments, or by the host.
 func unusable(m *manifests.Manifest) (warnings []manifests.Problem) {
 	parameters := m.Parameters.Structure()
 	for i, template := range m.Module.Args {
@@ -197,8 +197,7 @@ func scripts(m *manifests.Manifest) (warnings []manifests.Problem) {
 	return warnings
 }
 
-// unusedDefaults returns a warning for each default in a tool's parameters that its own schema does not
-// allow: it is never filled in.
+// unusedDefaults returns a warning for each default that its own schema does not allow: it is never filled in.
 func unusedDefaults(ctx context.Context, m *manifests.Manifest) (warnings []manifests.Problem) {
 	var probe schema.Probe
 	seen := map[*schema.Node]bool{}

@@ -59,7 +59,8 @@ func (c *checker) policy(ctx context.Context, file string, checked []*manifests.
 		warnings = append(warnings, c.stops(ctx, file, policy, checked)...)
 	}
 	for _, u := range unapplied.In([]*manifests.Policy{policy}, profile, tools, near) {
-		line := lineOf(u.Origin)
+		line, _ := strconv.Atoi(u.Origin[strings.LastIndexByte(u.Origin, ':')+1:]) // of "caisson.yaml:14"
+		line = max(line, 1)
 		if strings.HasPrefix(u.Key, "deny") &&
 			slices.ContainsFunc(warnings, func(p manifests.Problem) bool { return p.Kind == stopsCalls && p.Line == line }) {
 			continue // a denial that stops every call has an effect
@@ -96,10 +97,4 @@ func loadable(ctx context.Context, source string) (all []*manifests.Manifest, em
 		}
 	}
 	return all, len(files) == 0 && err == nil
-}
-
-// lineOf returns the line in "caisson.yaml:14".
-func lineOf(origin string) int {
-	line, _ := strconv.Atoi(origin[strings.LastIndexByte(origin, ':')+1:])
-	return max(line, 1)
 }

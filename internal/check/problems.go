@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
 )
 
 // Kinds of problems that no reader of one manifest finds.
@@ -45,7 +48,6 @@ func problemIn(file string, kind mistake.Kind, message, fix string) manifests.Pr
 	return manifests.Problem{File: file, Line: 1, Column: 1, Kind: kind, Message: message, Fix: fix}
 }
 
-// loadProblems returns the problems of a manifest that cannot be loaded.
 func loadProblems(file string, err error) []manifests.Problem {
 	if problems := problemsOf(err); problems != nil {
 		return problems
@@ -54,7 +56,6 @@ func loadProblems(file string, err error) []manifests.Problem {
 		"make it a regular file of at most 1 MiB that can be read")}
 }
 
-// problemsOf returns the problems that a reader found in a document.
 func problemsOf(err error) []manifests.Problem {
 	if invalid, ok := errors.AsType[*manifests.Error](err); ok {
 		return invalid.Problems
@@ -71,15 +72,13 @@ func sorted(problems []manifests.Problem) []manifests.Problem {
 	return all
 }
 
-// Unloaded returns the reasons why tools were not loaded: of each broken manifest the first problem, with what follows
-// from it. problem is an element of [caisson.Host.Problems].
+// Unloaded returns why tools were not loaded. problem is an element of [caisson.Host.Problems].
 func Unloaded(problem error) []manifests.Problem {
 	source, _ := problem.(*registry.Error)
 	return notLoaded(source, Leaves(problem))
 }
 
-// notLoaded returns a problem for each of the errors of a source that was not loaded as a whole, or of
-// a broken manifest if source is nil.
+// notLoaded returns a problem for each error of a source that was not loaded, or of a broken manifest if source is nil.
 func notLoaded(source *registry.Error, leaves []error) []manifests.Problem {
 	var all []manifests.Problem
 	from := ""
@@ -114,8 +113,7 @@ func notLoaded(source *registry.Error, leaves []error) []manifests.Problem {
 	return all
 }
 
-// lookAlikeProblem returns the problem of a tool that is not loaded because its name looks like another's, at the
-// place of the name.
+// lookAlikeProblem returns the problem of a tool whose name looks like another's, at the place of the name.
 func lookAlikeProblem(d *registry.DuplicateError) manifests.Problem {
 	read, _, err := manifestsIn(d.Dropped.File)
 	at := slices.IndexFunc(read, func(m *manifests.Manifest) bool { return m.Name == d.Name })
@@ -135,13 +133,72 @@ func firstOf(broken *manifests.Error, follows string) manifests.Problem {
 	return p
 }
 
-func duplicateProblem(m *manifests.Manifest, d *registry.DuplicateError) manifests.Problem {
-	key, fix := "name", "give one of the tools another name"
-	if d.Dropped.Alias {
-		key, fix = "aliases", "remove the alias"
-	}
-	return m.Problem(key, duplicateName, d.Error(), fix)
-}
-
 // FixDuplicate says what to do about two tools with one name, or with names that look alike.
 const FixDuplicate = "rename one of the two, or load only one: people who read the name cannot tell which tool it is"
+
+// Leaves returns the errors that were joined, without the text around them: the leaves name their files.
+func Leaves(err error) []error {
+	switch e := err.(type) {
+	case *manifests.Error:
+		return []error{e}
+	case interface{ Unwrap() []error }:
+		children := e.Unwrap()
+		if isJoin(err, children) {
+			var leaves []error
+			for _, child := range children {
+				leaves = append(leaves, Leaves(child)...)
+			}
+			return leaves
+		}
+	case *registry.Error:
+		if e.Op == "load" {
+			return Leaves(e.Err)
+		}
+	case interface{ Unwrap() error }:
+		inner := Leaves(e.Unwrap())
+		if len(inner) > 1 {
+			return inner
+		}
+	}
+	return []error{err}
+}
+
+// isJoin reports whether the error's text is the lines of its children and nothing more.
+func isJoin(err error, children []error) bool {
+	texts := make([]string, len(children))
+	for i, child := range children {
+		texts[i] = child.Error()
+	}
+	return strings.Join(texts, "\n") == err.Error()
+}
+
+// Advice returns the parts of an error that says what to do about a module.
+func Advice(err error) (text, fix string, ok bool) {
+	advising, ok := errors.AsType[interface {
+		error
+		Problem() (text, fix string)
+	}](err)
+	if ok {
+		text, fix = advising.Problem()
+	}
+	return text, fix, fix != ""
+}
+
+// Text returns the text of an error. Of one about a tool that cannot be loaded, it leaves out the operation.
+func Text(err error) string {
+	if failure, ok := errors.AsType[*runtime.Error](err); ok && failure.Tool != "" {
+		return failure.Tool + ": " + failure.Err.Error()
+	}
+	return err.Error()
+}
+
+// Reason returns an error's text without the path, which is printed separately.
+func Reason(err error) string {
+	if inPath, ok := errors.AsType[*fs.PathError](err); ok {
+		return inPath.Err.Error()
+	}
+	if inRegistry, ok := errors.AsType[*registry.Error](err); ok {
+		return inRegistry.Err.Error()
+	}
+	return err.Error()
+}

@@ -13,8 +13,7 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-// stops returns warnings about the reasons that keep tools from being called under a policy. It loads them, which runs
-// nothing.
+// stops returns warnings about what keeps tools from being called under a policy. It loads them and runs nothing.
 func (c *checker) stops(
 	ctx context.Context, file string, policy *manifests.Policy, checked []*manifests.Manifest,
 ) []manifests.Problem {
@@ -56,11 +55,11 @@ func stopping(policy *manifests.Policy, reasons []error, prefix string) (warning
 				continue
 			}
 			key := keyOf(policy, failure)
-			if same := cmp.Or(key, failure.Err.Error()); known[same] {
+			same := cmp.Or(key, failure.Err.Error())
+			if known[same] {
 				continue
-			} else {
-				known[same] = true
 			}
+			known[same] = true
 			warnings = append(warnings, policy.Problem(key, stopsCalls,
 				fmt.Sprintf("%s%s: %v", noCall, failure.Tool, failure.Err), fixStop))
 		}
@@ -73,8 +72,7 @@ func stopping(policy *manifests.Policy, reasons []error, prefix string) (warning
 	return warnings
 }
 
-// keyOf returns the key of the grant or the denial that an error is about, or "" if there is none. A line may
-// hold several, so the origin is not enough.
+// keyOf returns the key of the grant or denial that an error is about, or "". A line may hold several.
 func keyOf(policy *manifests.Policy, err *runtime.Error) string {
 	secret, isSecret := errors.AsType[*secrets.Error](err)
 	directory, isDirectory := err.Grant, err.Grant != runtime.GrantPlace{}

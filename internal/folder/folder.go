@@ -58,10 +58,7 @@ func Open(path string) (*os.Root, error) {
 // Read returns the content of a regular file. It fails with [ErrTooLarge], without reading, if the
 // file has more than limit bytes.
 func Read(root *os.Root, name string, limit int64) ([]byte, error) {
-	file, info, err := hostfile.OpenIn(root, name, hostfile.NoFollow)
-	if errors.Is(err, hostfile.ErrIrregular) {
-		return nil, ErrIrregular
-	}
+	file, info, err := openRegular(root, name)
 	if err != nil {
 		return nil, err
 	}
@@ -82,15 +79,20 @@ func Read(root *os.Root, name string, limit int64) ([]byte, error) {
 
 // ReadStart returns the first bytes of a regular file, at most limit.
 func ReadStart(root *os.Root, name string, limit int64) ([]byte, error) {
-	file, _, err := hostfile.OpenIn(root, name, hostfile.NoFollow)
-	if errors.Is(err, hostfile.ErrIrregular) {
-		return nil, ErrIrregular
-	}
+	file, _, err := openRegular(root, name)
 	if err != nil {
 		return nil, err
 	}
 	content, err := io.ReadAll(io.LimitReader(file, limit))
 	return content, errors.Join(err, file.Close())
+}
+
+func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	file, info, err := hostfile.OpenIn(root, name, hostfile.NoFollow)
+	if errors.Is(err, hostfile.ErrIrregular) {
+		err = ErrIrregular
+	}
+	return file, info, err
 }
 
 // ReadProtected returns the content of a regular file in a folder that other users may read, such as one that is part

@@ -31,8 +31,7 @@ type Fault struct {
 // Error describes the mistake and its place, without naming the text.
 func (f *Fault) Error() string { return f.What + ", at " + f.place }
 
-// FaultIn returns why a text is not JSON, or nil if it is. It knows no limit but the standard library's
-// depth.
+// FaultIn returns why a text is not JSON, or nil if it is. It knows no limit but the standard library's depth.
 func FaultIn(text string) *Fault {
 	_, err := Parse(text, Outermost())
 	wrong, ok := errors.AsType[*Error](err)
@@ -61,7 +60,6 @@ func FaultIn(text string) *Fault {
 	return f
 }
 
-// first returns the character with which a text begins.
 func first(text string) string {
 	r, size := utf8.DecodeRuneInString(text)
 	if r == utf8.RuneError && size == 1 {

@@ -30,8 +30,7 @@ type Limits struct {
 	Keep func(name string) bool
 	// KeepElements is the number of elements of the outermost array that Shallow keeps; 0 keeps all.
 	KeepElements int
-	// Name and Number reject names of members and numbers, given their text, anywhere in the text; nil
-	// rejects none.
+	// Name and Number reject names of members and numbers, given their text, anywhere in the text; nil rejects none.
 	Name, Number func(text string) error
 }
 
@@ -50,8 +49,7 @@ var (
 	ErrLimits   = errors.New("a limit is negative")
 )
 
-// Error says why a text was rejected, with one of the errors above or that of a function in [Limits],
-// and where.
+// Error says why a text was rejected, with one of the errors above or that of a function in [Limits], and where.
 type Error struct {
 	Err    error
 	Offset int    // in bytes
@@ -150,7 +148,6 @@ func (r *reader) add(depth int) bool {
 	return true
 }
 
-// value parses a value inside depth containers.
 func (r *reader) value(depth int) bool {
 	kind := r.kind()
 	index := len(r.entries)
@@ -245,7 +242,6 @@ func (r *reader) object(depth int) (count int32, ok bool) {
 	return count, r.err == nil
 }
 
-// check rejects a name or remembers it.
 func (r *reader) check(name string, seen *nameSet) error {
 	if r.limits.Name != nil {
 		if err := r.limits.Name(name); err != nil {
@@ -258,8 +254,7 @@ func (r *reader) check(name string, seen *nameSet) error {
 	return nil
 }
 
-// open advances to the first or the next element of a container. It returns false at the end of the
-// container, or if no element can follow.
+// open advances to the first or next element of a container. It returns false at its end, or if none can follow.
 func (r *reader) open(closing byte, first bool) bool {
 	if first {
 		r.at++ // the opening bracket
@@ -310,8 +305,7 @@ func (r *reader) string(index int) bool {
 	}
 }
 
-// plainLength returns the offset of the first quote, backslash or control character of a text, or its
-// length. It tests eight bytes at a time.
+// plainLength returns the offset of the first quote, backslash or control character, or the length: 8 bytes at a time.
 func plainLength(text string) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -376,7 +370,6 @@ func (r *reader) number() bool {
 	return true
 }
 
-// digits skips digits, and reports whether there was one.
 func (r *reader) digits() bool {
 	rest := r.text[r.at:]
 	n := 0
@@ -389,7 +382,6 @@ func (r *reader) digits() bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// word skips a word if it comes next.
 func (r *reader) word(word string) bool {
 	if !strings.HasPrefix(r.text[r.at:], word) {
 		return false
@@ -398,7 +390,6 @@ func (r *reader) word(word string) bool {
 	return true
 }
 
-// eat skips a byte if it comes next.
 func (r *reader) eat(c byte) bool {
 	if r.at < len(r.text) && r.text[r.at] == c {
 		r.at++
@@ -418,15 +409,13 @@ func (r *reader) space() {
 	}
 }
 
-// nameSet is the set of names of one object. The zero value is empty. It uses a map only for objects
-// with many members, because most have few.
+// nameSet is the set of names of one object. It uses a map only for objects with many members.
 type nameSet struct {
 	few   [8]string
 	count int // of few
 	many  map[string]struct{}
 }
 
-// add adds a name and reports whether it is new.
 func (s *nameSet) add(name string) bool {
 	if slices.Contains(s.few[:s.count], name) {
 		return false

@@ -2,10 +2,9 @@
 // numbers and the position of each value. It accepts what [encoding/json.Valid] accepts, within limits,
 // and detects duplicate names. It does not change invalid UTF-8.
 //
-// Reading is faster than [encoding/json.Valid] for most texts. Fuzzing checks that both accept the same
-// texts, and encoding/json words the syntax errors. We rejected the tokens of encoding/json, which need
-// no parser of ours: they cost an allocation each, and each reader that needed order, digits, duplicates
-// or limits had its own scanner.
+// Reading is faster than [encoding/json.Valid] for most texts. Fuzzing checks that both accept the same texts, and
+// encoding/json words the syntax errors. We rejected the tokens of encoding/json, which need no parser of ours: they
+// cost an allocation each, and each reader that needed order, digits, duplicates or limits had its own scanner.
 package jsontext
 
 import (
@@ -13,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -201,8 +201,7 @@ type Step struct {
 	Index int
 }
 
-// Key writes a path as a key, such as calls[0].name, with each name as show returns it; nil keeps names
-// unchanged.
+// Key writes a path as a key, such as calls[0].name, with each name as show returns it; nil keeps names unchanged.
 func Key(path []Step, show func(name string) string) string {
 	var key strings.Builder
 	for _, step := range path {
@@ -294,35 +293,15 @@ func unescape(inside string) string {
 
 // unescaped returns the meaning of a byte after a backslash.
 func unescaped(c byte) byte {
-	switch c {
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
+	if i := strings.IndexByte("bfnrt", c); i >= 0 {
+		return "\b\f\n\r\t"[i]
 	}
 	return c
 }
 
-// hexadecimal parses hexadecimal digits.
 func hexadecimal(digits string) (value rune, valid bool) {
-	for _, c := range []byte(digits) {
-		switch {
-		case isDigit(c):
-			c -= '0'
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		value = value<<4 | rune(c)
-	}
-	return value, true
+	parsed, err := strconv.ParseUint(digits, 16, 16)
+	return rune(parsed), err == nil
 }
 
 // Encode returns a value's JSON. It keeps <, > and & unchanged, which would take six bytes each, and which models read.
@@ -338,4 +317,12 @@ func Encode(value any) ([]byte, error) {
 func Quote(text string) string {
 	quoted, _ := Encode(text) // a string can always be encoded
 	return string(quoted)
+}
+
+// List returns a list whose JSON is [] if it is empty, never null.
+func List[E any](list []E) []E {
+	if list == nil {
+		return []E{}
+	}
+	return list
 }

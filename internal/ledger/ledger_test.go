@@ -272,3 +272,31 @@ func TestLocations(t *testing.T) {
 	_, err := ledger.Open(t.Context(), ledger.Options{Location: "mysql://host/db"})
 	require.ErrorIs(t, err, database.ErrLocation)
 }
+
+// TestAttackSearchesThatAreGivenUp: clients give up their searches at any moment, and later searches and calls find
+// connections that work.
+func TestAttackSearchesThatAreGivenUp(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		for n := range 200 {
+			appended(t, l, entry(n))
+		}
+		var group sync.WaitGroup
+		for w := range 8 {
+			group.Go(func() {
+				for n := range 100 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(w*n)*time.Microsecond)
+					_, _ = l.Calls(ctx, ledger.Filter{Words: "ok", Limit: 100})
+					_, _ = l.Find(ctx, id(n))
+					_, _ = l.Erase(ctx, "nobody", "")
+					cancel()
+				}
+			})
+		}
+		group.Wait()
+		for n := range 20 {
+			assert.Len(t, found(t, l, ledger.Filter{Words: "ok", Limit: 1000}), 200+n)
+			appended(t, l, entry(1000+n))
+		}
+	})
+}

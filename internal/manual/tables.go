@@ -45,7 +45,6 @@ func Fill(page, schema string) (string, error) {
 	return filled, err
 }
 
-// writer writes the rows of one table.
 type writer struct {
 	root jsontext.Value
 	flat bool // objects in the object are listed, too
@@ -80,7 +79,6 @@ func (w *writer) members(s jsontext.Value, path string) {
 	}
 }
 
-// resolve returns the definition that a schema refers to, or the schema itself.
 func (w *writer) resolve(s jsontext.Value) jsontext.Value {
 	if name, ok := strings.CutPrefix(s.Get("$ref").String(), "#/$defs/"); ok {
 		return w.root.Get("$defs").Get(name)
@@ -120,7 +118,6 @@ func (w *writer) kind(s jsontext.Value) string {
 	return strings.Join(all, " or ")
 }
 
-// word returns one type of a schema in words.
 func (w *writer) word(s jsontext.Value, kind string) string {
 	switch kind {
 	case "string":
@@ -160,5 +157,4 @@ func code(value string) string {
 	return "`" + strings.Trim(value, `"`) + "`"
 }
 
-// cell returns a text for one cell of a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -28,8 +28,7 @@ func (e *Error) Error() string {
 // Unwrap returns [ErrInvalid].
 func (e *Error) Unwrap() error { return ErrInvalid }
 
-// isVisible reports whether a reader sees all of a text, in its order. A blank Braille cell
-// (U+2800) is a printable character in Unicode, but people see a gap.
+// isVisible reports whether a reader sees all of a text. A blank Braille cell (U+2800) is printable, but seen as a gap.
 func isVisible(text string) bool {
 	for _, r := range text {
 		if r == '\u2800' {

@@ -3,6 +3,7 @@ package permission
 import (
 	"net/netip"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -60,7 +61,6 @@ func ParseOneHost(text string) (Host, error) {
 // name (RFC 1034, section 3.1), which does not change the host.
 func ParseURLHost(text string) (Host, error) { return ParseOneHost(strings.TrimSuffix(text, ".")) }
 
-// readHost returns one host, or the mistake in the text.
 func readHost(text string) (h Host, problem string) {
 	name := strings.Map(lowerASCII, text)
 	if address, err := netip.ParseAddr(name); err == nil {
@@ -73,8 +73,7 @@ func readHost(text string) (h Host, problem string) {
 	return Host{text: name}, nameProblem(name)
 }
 
-// lowerASCII lowers ASCII letters only. Some other characters, such as the Kelvin sign, have an
-// ASCII letter as their lower case.
+// lowerASCII lowers ASCII letters only. Others, such as the Kelvin sign, have an ASCII letter as their lower case.
 func lowerASCII(r rune) rune {
 	if 'A' <= r && r <= 'Z' {
 		return r + 'a' - 'A'
@@ -82,7 +81,6 @@ func lowerASCII(r rune) rune {
 	return r
 }
 
-// nameProblem returns the mistake in a lower-case name, or "".
 func nameProblem(name string) string {
 	switch {
 	case name == "":
@@ -165,3 +163,28 @@ func ParseEndpoint(text string) (netip.AddrPort, error) {
 	}
 	return netip.AddrPortFrom(endpoint.Addr().Unmap(), endpoint.Port()), nil
 }
+
+// Origin is the destination of requests, to which a secret can be bound: a scheme, http or https, with a host and a
+// port. Equal origins are equal values.
+type Origin struct {
+	Scheme string
+	Host   Host
+	Port   int // 0 means every port
+}
+
+// DefaultPort returns the port of a scheme's URLs that name none, or 0 for an unknown scheme.
+func DefaultPort(scheme string) int { return map[string]int{"http": 80, "https": 443}[scheme] }
+
+// Authority returns the host and, unless it is the scheme's default, the port, as in a URL.
+func (o Origin) Authority() string {
+	switch o.Port {
+	case DefaultPort(o.Scheme):
+		return o.Host.Bracketed()
+	case 0:
+		return o.Host.Bracketed() + ":*"
+	}
+	return o.Host.Bracketed() + ":" + strconv.Itoa(o.Port)
+}
+
+// String returns the origin as in a URL.
+func (o Origin) String() string { return o.Scheme + "://" + o.Authority() }

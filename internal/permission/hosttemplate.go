@@ -148,7 +148,6 @@ func (e element) String() string {
 	return e.literal
 }
 
-// join returns the base with elements below it.
 func (t HostTemplate) join(below []string) string {
 	rest := strings.Join(below, string(os.PathSeparator))
 	switch {
@@ -285,8 +284,7 @@ func (t HostTemplate) Intersect(other HostTemplate) (HostTemplate, bool) {
 	if !same {
 		return HostTemplate{}, false
 	}
-	// Elements at the same place have the same value. parents leads from a placeholder of either side to an equal element,
-	// and to a literal if there is one.
+	// Elements at the same place have the same value. parents leads to an equal element: a literal, if there is one.
 	type node struct {
 		element
 		ours bool
@@ -331,8 +329,7 @@ func (t HostTemplate) Intersect(other HostTemplate) (HostTemplate, bool) {
 	return both, true
 }
 
-// anchored returns a literal path. The anchor is what precedes the elements of a path: the volume,
-// and a separator if the path is rooted.
+// anchored returns a literal path. The anchor precedes its elements: the volume, and a separator if it is rooted.
 func anchored(anchor string, names []string) string {
 	if len(names) == 0 && (anchor == "" || !os.IsPathSeparator(anchor[len(anchor)-1])) {
 		return anchor + "."

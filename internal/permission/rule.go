@@ -42,8 +42,7 @@ func (b Binding) Holds(module string) bool {
 	return b.SHA256 == "" || module != "" && b.SHA256 == module
 }
 
-// otherModule returns a message for people: a grant, called what, is for a module other than the
-// one with this digest. The digest is empty if the module cannot be read.
+// otherModule says that a grant, called what, is for another module than that with the digest, if it is known.
 func (b Binding) otherModule(what, module string) string {
 	if b.Origin != "" {
 		what += " of " + b.Origin
@@ -61,8 +60,7 @@ type Statement struct {
 	Rule Rule
 }
 
-// nested returns the smaller of two values if one covers the other, and false otherwise. Two hosts
-// or paths are never in any other relation.
+// nested returns the smaller of two values if one covers the other. Hosts and paths are in no other relation.
 func nested[T interface{ Covers(other T) bool }](a, b T) (T, bool) {
 	switch {
 	case a.Covers(b):

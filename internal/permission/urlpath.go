@@ -103,8 +103,7 @@ func isAmbiguous(decoded, escaped string) bool {
 	return strings.ContainsFunc(decoded, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// loosely returns a path as the laxest server interprets it: in lower case, without parameters, an
-// escaped query, and dots and spaces at the end of segments.
+// loosely returns a path as the laxest server reads it: in lower case, without parameters, query and final dots.
 func loosely(path string) string {
 	if end := strings.IndexAny(path, "?#"); end >= 0 {
 		path = path[:end]

@@ -8,8 +8,7 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// canonizer writes values so that two of them are equal, as JSON Schema has it, exactly
-// when their texts are. It gives up on texts that are longer than a limit.
+// canonizer writes values so that their texts are equal exactly when JSON Schema has them equal, up to a limit.
 type canonizer struct {
 	meter *meter // pays for the work
 	limit int

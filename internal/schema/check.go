@@ -29,10 +29,6 @@ func amongCheck(keyword string, want jsontext.Value, among map[string]bool) chec
 	}}
 }
 
-func patternCheck(want jsontext.Value, p pattern) check {
-	return check{"pattern", want, String, func(m *meter, v jsontext.Value) bool { return m.matches(p, m.text(v)) }}
-}
-
 // text returns the content of a string, and pays for it.
 func (m *meter) text(v jsontext.Value) string {
 	size := len(v.Text())
@@ -43,22 +39,32 @@ func (m *meter) text(v jsontext.Value) string {
 	return v.String()
 }
 
-func numberCheck(keyword string, want jsontext.Value) check {
-	if keyword == "multipleOf" {
+// bounds are the keywords that compare numbers: the field that has the bound, the order of a number and the bound as
+// [cmp.Compare] returns it, and the order in words.
+var bounds = map[string]struct {
+	field func(n *Node) *string
+	holds func(order int) bool
+	words string
+}{
+	"minimum":          {func(n *Node) *string { return &n.Minimum }, func(o int) bool { return o >= 0 }, "at least"},
+	"maximum":          {func(n *Node) *string { return &n.Maximum }, func(o int) bool { return o <= 0 }, "at most"},
+	"exclusiveMinimum": {exclusiveMinimum, func(o int) bool { return o > 0 }, "more than"},
+	"exclusiveMaximum": {exclusiveMaximum, func(o int) bool { return o < 0 }, "less than"},
+}
+
+func exclusiveMinimum(n *Node) *string { return &n.ExclusiveMinimum }
+func exclusiveMaximum(n *Node) *string { return &n.ExclusiveMaximum }
+
+// numberCheck returns the check of a bound, which it notes in the node, or of multipleOf.
+func numberCheck(n *Node, keyword string, want jsontext.Value) check {
+	b, isBound := bounds[keyword]
+	if !isBound {
 		return check{keyword, want, Number, multipleOf(want.Text())}
 	}
+	*b.field(n) = want.Text()
 	bound := parseDecimal(want.Text())
 	return check{keyword, want, Number, func(_ *meter, v jsontext.Value) bool {
-		switch order := parseDecimal(v.Text()).compare(bound); keyword {
-		case "minimum":
-			return order >= 0
-		case "maximum":
-			return order <= 0
-		case "exclusiveMinimum":
-			return order > 0
-		default:
-			return order < 0
-		}
+		return b.holds(parseDecimal(v.Text()).compare(bound))
 	}}
 }
 
@@ -82,7 +88,6 @@ func fractionCost(literal string) int {
 	return 8 + size + size*size/256
 }
 
-// sizeCheck checks how many characters, elements or members there are.
 func sizeCheck(keyword string, want jsontext.Value, bound int) check {
 	kinds := map[string]Types{"Length": String, "Items": Array, "Properties": Object}[keyword[3:]]
 	return check{keyword, want, kinds, func(m *meter, v jsontext.Value) bool {
@@ -94,7 +99,6 @@ func sizeCheck(keyword string, want jsontext.Value, bound int) check {
 	}}
 }
 
-// duplicates returns the indexes of two elements that are equal.
 func (m *meter) duplicates(list jsontext.Value) (first, second int, found bool) {
 	seen := make(map[string]int, min(list.Len(), 1<<10))
 	for i, element := range list.Elements() {

@@ -32,8 +32,7 @@ const (
 	maxConstantBytes = 4 << 10
 )
 
-// compiler makes nodes of a schema and collects its problems. It continues after a problem, so nodes may be incomplete
-// if there are any.
+// compiler makes nodes of a schema and collects its problems. If there are any, nodes may be incomplete.
 type compiler struct {
 	draft      draft
 	problems   []Problem
@@ -59,7 +58,6 @@ func (p place) index(i int) place {
 	return place{keypath.Index(p.path, i), p.pointer + "/" + strconv.Itoa(i), p.in}
 }
 
-// object is a schema that is an object.
 type object struct {
 	place
 	keywords jsontext.Value
@@ -145,8 +143,7 @@ func (c *compiler) finish(n *Node, keywords jsontext.Value, at place) {
 	}
 }
 
-// misplaced reports schemas that were meant for members, but are not under properties. They would be unknown keywords,
-// which have no effect.
+// misplaced reports schemas of members that are not under properties, where they are unknown keywords without effect.
 func (c *compiler) misplaced(keywords jsontext.Value, at place) {
 	named := func(v jsontext.Value) bool { return v.Kind() == jsontext.String && typesNamed[v.String()] != 0 }
 	onlyTypes := true // as in {"type": "object", "city": "string"}
@@ -171,8 +168,8 @@ func (c *compiler) keyword(n *Node, keyword string, v jsontext.Value, at place) 
 	case oneSchema:
 		if keyword == "items" && v.Kind() == jsontext.Array && c.draft < draft2020 {
 			n.Prefix = c.list(v, at)
-		} else {
-			n.setSchema(keyword, c.schema(v, at))
+		} else if inner := c.schema(v, at); holders[keyword] != nil {
+			*holders[keyword](n) = inner
 		}
 	case schemaList:
 		n.setList(keyword, c.list(v, at))
@@ -246,30 +243,18 @@ func (c *compiler) named(n *Node, keyword string, v jsontext.Value, at place) {
 	}
 }
 
-// setSchema sets the schema of a keyword that holds one.
-func (n *Node) setSchema(keyword string, inner *Node) {
-	switch keyword {
-	case "not":
-		n.not = inner
-	case "if":
-		n.condition = inner
-	case "then":
-		n.then = inner
-	case "else":
-		n.otherwise = inner
-	case "items":
-		n.Items = inner
-	case "contains":
-		n.contains = inner
-	case "additionalProperties":
-		n.Additional = inner
-	case "propertyNames":
-		n.names = inner
-	case "unevaluatedItems":
-		n.unevaluatedItems = inner
-	case "unevaluatedProperties":
-		n.unevaluatedProperties = inner
-	}
+// holders are the fields of the keywords that hold one schema. The others, such as additionalItems, are found by path.
+var holders = map[string]func(n *Node) **Node{
+	"not":                   func(n *Node) **Node { return &n.not },
+	"if":                    func(n *Node) **Node { return &n.condition },
+	"then":                  func(n *Node) **Node { return &n.then },
+	"else":                  func(n *Node) **Node { return &n.otherwise },
+	"items":                 func(n *Node) **Node { return &n.Items },
+	"contains":              func(n *Node) **Node { return &n.contains },
+	"additionalProperties":  func(n *Node) **Node { return &n.Additional },
+	"propertyNames":         func(n *Node) **Node { return &n.names },
+	"unevaluatedItems":      func(n *Node) **Node { return &n.unevaluatedItems },
+	"unevaluatedProperties": func(n *Node) **Node { return &n.unevaluatedProperties },
 }
 
 func (n *Node) setList(keyword string, list []*Node) {
@@ -285,8 +270,7 @@ func (n *Node) setList(keyword string, list []*Node) {
 	}
 }
 
-// value takes a keyword that holds a plain value. A value of the wrong type is reported when the schema is validated
-// against the meta-schema of its draft.
+// value takes a keyword that holds a plain value. Validating against the meta-schema reports a wrong type.
 func (c *compiler) value(n *Node, keyword string, v jsontext.Value, at place) {
 	switch keyword {
 	case "type":
@@ -295,7 +279,9 @@ func (c *compiler) value(n *Node, keyword string, v jsontext.Value, at place) {
 		c.constants(n, keyword, v, at)
 	case "pattern":
 		if c.wantString(v, at); v.Kind() == jsontext.String {
-			n.checks = append(n.checks, patternCheck(v, c.pattern(v.String(), at.path)))
+			p := c.pattern(v.String(), at.path)
+			matches := func(m *meter, v jsontext.Value) bool { return m.matches(p, m.text(v)) }
+			n.checks = append(n.checks, check{keyword, v, String, matches})
 		}
 	case "required":
 		n.required, n.Required = texts(v), map[string]bool{}
@@ -310,7 +296,7 @@ func (c *compiler) value(n *Node, keyword string, v jsontext.Value, at place) {
 		n.unique = v.Text() == "true"
 	case "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
 		if v.Kind() == jsontext.Number {
-			n.number(keyword, v)
+			n.checks = append(n.checks, numberCheck(n, keyword, v))
 		}
 	case "minContains", "maxContains", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
 		if v.Kind() == jsontext.Number {
@@ -381,21 +367,6 @@ func (c *compiler) constants(n *Node, keyword string, v jsontext.Value, at place
 	n.checks = append(n.checks, amongCheck(keyword, v, among))
 }
 
-func (n *Node) number(keyword string, v jsontext.Value) {
-	switch keyword {
-	case "minimum":
-		n.Minimum = v.Text()
-	case "maximum":
-		n.Maximum = v.Text()
-	case "exclusiveMinimum":
-		n.ExclusiveMinimum = v.Text()
-	case "exclusiveMaximum":
-		n.ExclusiveMaximum = v.Text()
-	}
-	n.checks = append(n.checks, numberCheck(keyword, v))
-}
-
-// count takes a number of characters, elements or members.
 func (c *compiler) count(n *Node, keyword string, v jsontext.Value, at place) {
 	number, err := json.Number(v.Text()).Float64()
 	if err != nil || number < 0 || number > math.MaxInt32 || number != math.Trunc(number) {
@@ -412,7 +383,6 @@ func (c *compiler) count(n *Node, keyword string, v jsontext.Value, at place) {
 	}
 }
 
-// pattern compiles a regular expression.
 func (c *compiler) pattern(source, path string) pattern {
 	if c.patterns > MaxPatterns { // this was reported
 		return pattern{}
@@ -430,7 +400,6 @@ func (c *compiler) pattern(source, path string) pattern {
 	return compiled
 }
 
-// texts returns the strings of a list.
 func texts(list jsontext.Value) []string {
 	found := make([]string, 0, list.Len())
 	for _, element := range list.Elements() {

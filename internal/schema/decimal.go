@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// decimal is a JSON number without rounding: 0.digits times ten to the power of exponent. It compares without the large
-// fractions that math/big makes of a number with a large exponent.
+// decimal is a JSON number without rounding: 0.digits times ten to the power of exponent. It needs no large fractions.
 type decimal struct {
 	negative bool
 	digits   string // without zeros at either end; empty for zero

@@ -40,15 +40,10 @@ func (e *Error) Error() string {
 // Unwrap returns [ErrSchema].
 func (e *Error) Unwrap() error { return ErrSchema }
 
-// Violation is one place where a value does not match its schema.
-type Violation struct {
-	// Path is the location in the value, such as items[2].name. It is empty for the value as a whole.
-	Path string `json:"path"`
-	// Message describes the mistake and the expected value.
-	Message string `json:"message"`
-}
+// Violation is one place where a value does not match its schema. Path is the location in the value, such as
+// items[2].name.
+type Violation Problem
 
-// maxViolations is the maximum number of violations reported.
 const maxViolations = 32
 
 // maxPathRunes and maxMessageRunes are the maximum lengths of the texts of a violation.
@@ -86,7 +81,6 @@ func at(path, message string) string {
 	return path + ": " + message
 }
 
-// schemaError makes an error of problems, sorted and without repetitions.
 func schemaError(problems ...Problem) *Error {
 	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
 	return &Error{slices.Compact(problems)}

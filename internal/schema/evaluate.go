@@ -13,8 +13,7 @@ var kindTypes = [...]Types{
 	jsontext.Object: Object,
 }
 
-// evaluation applies schemas to values. With a report it collects all violations. Without one, as for most values, it
-// ends at the first.
+// evaluation applies schemas to values. With a report it collects all violations; without one it ends at the first.
 type evaluation struct {
 	meter
 	collects bool             // integers that are not written in digits
@@ -23,8 +22,7 @@ type evaluation struct {
 	scope []*resource
 }
 
-// fits reports whether a value fits a schema. Where seen is given, fits marks what is
-// evaluated in the value; that counts only if the value fits.
+// fits reports whether a value fits a schema. It marks in seen what is evaluated, which counts only if it fits.
 func (e *evaluation) fits(n *Node, v jsontext.Value, r *report, seen *marks) bool {
 	e.charge(evaluationCost)
 	if e.nesting++; e.nesting > maxNesting {
@@ -82,7 +80,6 @@ func (e *evaluation) evaluate(n *Node, v jsontext.Value, r *report, seen *marks)
 	return fits
 }
 
-// check makes the checks that do not look inside the value.
 func (e *evaluation) check(n *Node, v jsontext.Value, kind Types, r *report) bool {
 	fits := true
 	for i := range n.checks {

@@ -15,8 +15,7 @@ const maxKnown = 20
 // maxReasonRunes bounds one of the alternatives of a message.
 const maxReasonRunes = 300
 
-// explain says why a value does not fit a schema. It has the budget of a validation. When that is spent, it reports the
-// findings so far.
+// explain says why a value does not fit a schema, as far as the budget of a validation allows.
 func explain(ctx context.Context, root *Node, v jsontext.Value) error {
 	var found []finding
 	e := evaluation{meter: newMeter(ctx, 0)}
@@ -48,18 +47,15 @@ type report struct {
 	index  int    // of an element; -1 for a member
 }
 
-func (r *report) member(name string) *report {
-	if r == nil {
-		return nil
-	}
-	return &report{r.found, r, name, -1}
-}
+func (r *report) member(name string) *report { return r.inside(name, -1) }
 
-func (r *report) element(index int) *report {
+func (r *report) element(index int) *report { return r.inside("", index) }
+
+func (r *report) inside(name string, index int) *report {
 	if r == nil {
 		return nil
 	}
-	return &report{r.found, r, "", index}
+	return &report{r.found, r, name, index}
 }
 
 // fork returns a report for the same place with a separate list.
@@ -80,8 +76,7 @@ func (r *report) path() string {
 	}
 }
 
-// finding is a violation with the parts by which several of them are merged: the keyword that failed and, where it can
-// be stated separately, the wanted value.
+// finding is a violation with the keyword that failed and, where it can be stated separately, the wanted value.
 type finding struct {
 	path, message  string
 	keyword, wants string
@@ -103,7 +98,6 @@ func (e *evaluation) report(r *report, f finding) {
 	*r.found = append(*r.found, f)
 }
 
-// alternatives explains why none of several schemas fits.
 func (e *evaluation) alternatives(u Union, v jsontext.Value, r *report) {
 	if r == nil {
 		return
@@ -210,7 +204,6 @@ func appendNew(list []string, text string) []string {
 	return append(list, text)
 }
 
-// clipList shortens a list for a message.
 func clipList(list []string) []string {
 	if len(list) <= maxKnown {
 		return list

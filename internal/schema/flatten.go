@@ -36,7 +36,6 @@ func Flatten(source []byte) ([]byte, error) {
 	return f.out.Bytes(), nil
 }
 
-// flattening writes a schema.
 type flattening struct {
 	targets map[string]string // the pointers to the targets of references, by the pointers to these
 	schemas map[string]*Node  // by pointer

@@ -19,8 +19,7 @@ type Integers struct {
 // Parsed is a value that may have been parsed already, such as the arguments of a call.
 type Parsed interface {
 	json.Marshaler
-	// Document returns the value as it was parsed, without names that occur twice and no deeper than
-	// [MaxDepth], or nil.
+	// Document returns the value as it was parsed, without names that occur twice and no deeper than [MaxDepth], or nil.
 	Document() *jsontext.Document
 }
 

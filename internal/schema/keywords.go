@@ -26,7 +26,6 @@ var metaSchemas = [...]string{
 	draft2020: "https://json-schema.org/draft/2020-12/schema",
 }
 
-// findDraft returns the draft that $schema names, or a message.
 func findDraft(value jsontext.Value) (draft, string) {
 	if value.Kind() != jsontext.String {
 		return 0, "want a string, got " + typeName(value)
@@ -62,7 +61,6 @@ func (d draft) knows(keyword string) bool {
 	return true
 }
 
-// keywordKind is the kind of a keyword's value.
 type keywordKind int
 
 const (

@@ -41,8 +41,7 @@ const (
 	tooDeep = "the value is too deeply nested to be checked against this schema"
 )
 
-// stopped is the panic by which a meter ends a validation: over its budget, which the message says,
-// or after its context, whose error it holds.
+// stopped is the panic by which a meter ends a validation: over its budget, with a message, or after its context.
 type stopped struct {
 	message string
 	err     error
@@ -96,7 +95,6 @@ func (b *Budget) spend(work int) bool {
 	return b.spent < maxSharedWork
 }
 
-// meter measures the work of one validation.
 type meter struct {
 	ctx    context.Context
 	shared *Budget // nil: none
@@ -139,8 +137,7 @@ func (m *meter) settle() bool {
 	return m.shared.spend(work)
 }
 
-// run calls work, which charges the meter. If work was stopped, run returns the error of the context,
-// or a message that says which limit was exceeded.
+// run calls work, which charges the meter. It returns the context's error, or a message about the exceeded limit.
 func (m *meter) run(work func()) (message string, err error) {
 	defer func() {
 		m.settle()

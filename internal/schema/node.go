@@ -76,28 +76,16 @@ var typesNamed = map[string]Types{
 	"object": Object,
 }
 
-// typeNames are the types that a schema can name.
 const typeNames = "string, number, integer, boolean, object, array, null"
 
-// typeName returns the name of a value's type for messages.
 func typeName(v jsontext.Value) string {
-	switch v.Kind() {
-	case jsontext.Null:
-		return "null"
-	case jsontext.Bool:
-		return "boolean"
-	case jsontext.Number:
-		if isInteger(v.Text()) {
-			return "integer"
-		}
-		return "number"
-	case jsontext.String:
-		return "string"
-	case jsontext.Array:
-		return "array"
-	default:
-		return "object"
+	if v.Kind() == jsontext.Number && isInteger(v.Text()) {
+		return "integer"
 	}
+	return [...]string{
+		jsontext.Null: "null", jsontext.Bool: "boolean", jsontext.Number: "number", jsontext.String: "string",
+		jsontext.Array: "array", jsontext.Object: "object",
+	}[v.Kind()]
 }
 
 // Node is one of the schemas inside a schema, compiled. Its exported fields are its demands on the form of values, as
@@ -126,8 +114,7 @@ type Node struct {
 	Unions []Union
 	// The bounds of a number as written; empty where there is none.
 	Minimum, Maximum, ExclusiveMinimum, ExclusiveMaximum string
-	// Default takes the place of a member that is absent; nil where there is none.
-	// Nothing says that it fits the schema.
+	// Default takes the place of a member that is absent; nil where there is none. Nothing says that it fits the schema.
 	Default json.RawMessage
 
 	never    bool     // the schema is false
@@ -178,7 +165,6 @@ type Union struct {
 	Branches   []*Node
 }
 
-// patternedNode is for the members whose names match a pattern.
 type patternedNode struct {
 	pattern
 	node *Node

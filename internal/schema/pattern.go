@@ -44,7 +44,6 @@ func compilePattern(source string, limit int) (pattern, int, error) {
 	return pattern{compiled, stepsOf(program)}, size, err
 }
 
-// errLarge reports a pattern that is too large.
 var errLarge = errors.New("the pattern is too large")
 
 // expansionOf returns how much a regular expression may take beyond what its length and its instructions do, in
@@ -84,8 +83,7 @@ func foldsCase(source string) bool {
 	return false
 }
 
-// endOf returns the character that a text begins with, which may be the end of a range. Of characters that are written
-// as numbers, it may return a later one.
+// endOf returns the character that a text begins with. For one written as a number, it may return a later one.
 func endOf(text string) rune {
 	r, _ := utf8.DecodeRuneInString(text)
 	if number, ok := strings.CutPrefix(text, `\x{`); ok {
@@ -133,8 +131,7 @@ func stepsOf(program *syntax.Prog) int {
 	return steps
 }
 
-// shortMatch is the maximum cost of a match without a look at the context. Matches that Go makes in another, faster way
-// than longer ones cost less.
+// shortMatch is the maximum cost of a match without a look at the context. Matches that Go makes faster cost less.
 const shortMatch = 1 << 16
 
 // matches pays for matching a text with a pattern, and does it. A match that takes long is given the
@@ -148,7 +145,6 @@ func (m *meter) matches(p pattern, text string) bool {
 	return p.MatchReader(&watchedText{meter: m, every: max(1, lookEvery*matchesPerUnit/p.steps), text: text})
 }
 
-// watchedText reads a text, and ends the validation if its context has ended meanwhile.
 type watchedText struct {
 	meter       *meter
 	every, left int // how many characters are read between two looks, and how many until the next

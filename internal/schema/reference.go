@@ -9,8 +9,7 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// maxAddressBytes is the maximum length of an $id, of the address of a reference, and of what they
-// resolve to. Each is kept for every schema that has one.
+// maxAddressBytes is the maximum length of an address, of which each schema may have one.
 const maxAddressBytes = 2048
 
 // recursive is the name under which a resource with $recursiveAnchor is found. No $dynamicAnchor has it.
@@ -26,7 +25,6 @@ type resource struct {
 	dynamic map[string]*Node // by the names of $dynamicAnchor, and recursive
 }
 
-// reference is a keyword that refers to another schema.
 type reference struct {
 	place
 	keyword, target string
@@ -42,8 +40,7 @@ type dynamicReference struct {
 	candidates []*Node
 }
 
-// resource returns the resource that a schema belongs to: that around it, or a new one if the schema is
-// the root or has an $id.
+// resource returns the resource that a schema belongs to: a new one if the schema is the root or has an $id.
 func (c *compiler) resource(n *Node, keywords jsontext.Value, at place) *resource {
 	within := at.in
 	isRoot := at.pointer == ""
@@ -93,7 +90,6 @@ func (r *resource) resolve(address string) (url.URL, error) {
 	return *resolved, nil
 }
 
-// anchor names a schema within its resource.
 func (c *compiler) anchor(n *Node, name string, at place, dynamic bool) {
 	r := at.in
 	if _, twice := r.anchors[name]; twice {
@@ -115,8 +111,7 @@ func (r *resource) addDynamic(name string, n *Node) {
 	r.dynamic[name] = n
 }
 
-// link leads references to their targets. It refuses those that leave the schema, or lead to a value that is not known
-// to be a schema.
+// link leads references to their targets. It refuses those that leave the schema or lead to no schema.
 func (c *compiler) link() {
 	pointers := make(map[*Node]string, len(c.nodes))
 	for pointer, n := range c.nodes {
@@ -149,8 +144,7 @@ func (c *compiler) link() {
 	}
 }
 
-// targetOf returns the schema to which a reference leads if nothing is dynamic, the resource that its
-// address means, and the anchor that it names, if it does. It reports a reference that leads nowhere.
+// targetOf returns the schema to which a reference leads if nothing is dynamic, its resource and its anchor.
 func (c *compiler) targetOf(r *reference) (target *Node, within *resource, name string) {
 	address, fragment, _ := strings.Cut(r.target, "#")
 	within = r.in

@@ -65,7 +65,7 @@ func compileText(source []byte) (*compiler, jsontext.Value, *Node, error) {
 	value, err := read(unending, string(source), MaxSchemaBytes, maxSchemaNameBytes)
 	if err != nil {
 		wrong := err.(*defect)
-		return nil, value, nil, schemaError(Problem{wrong.path, wrong.message})
+		return nil, value, nil, schemaError(Problem(*wrong))
 	}
 	c := &compiler{draft: draft2020, nodes: map[string]*Node{}, resources: map[string]*resource{}}
 	root := c.compile(value)
@@ -122,7 +122,7 @@ func (s *Schema) Validate(ctx context.Context, value []byte) error {
 func readValue(ctx context.Context, text string) (jsontext.Value, error) {
 	v, err := read(ctx, text, MaxValueBytes, maxValueNameBytes)
 	if wrong, ok := err.(*defect); ok {
-		err = violationError(Violation{wrong.path, wrong.message})
+		err = violationError(Violation(*wrong))
 	}
 	return v, err
 }
@@ -158,15 +158,11 @@ func (p *Probe) Fits(ctx context.Context, n *Node, value string) (fits bool) {
 }
 
 // defect is a problem of a JSON text, at a path inside it.
-type defect struct {
-	path    string
-	message string
-}
+type defect Problem
 
-func (d *defect) Error() string { return at(d.path, d.message) }
+func (d *defect) Error() string { return at(d.Path, d.Message) }
 
-// read parses one JSON value. It rejects texts that exceed a limit, are not UTF-8 or have duplicate
-// keys. The error is a *defect, or that of ctx.
+// read parses one JSON value within limits: UTF-8 without duplicate keys. The error is a *defect, or that of ctx.
 func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontext.Value, error) {
 	if len(text) > maxBytes {
 		return jsontext.Value{}, &defect{"", fmt.Sprintf("%d bytes are over the limit of %d", len(text), maxBytes)}
@@ -199,16 +195,16 @@ func describe(text string, unread *jsontext.Error, maxNameBytes int) *defect {
 	if fault := jsontext.FaultIn(text); fault != nil {
 		return &defect{"", "not JSON: " + fault.Error()}
 	}
-	path := pathOf(unread.Path, maxNameBytes)
+	message := unread.Error()
 	switch unread.Err {
 	case jsontext.ErrRepeated:
-		return &defect{path, unread.Error() + "; give it once"}
+		message += "; give it once"
 	case jsontext.ErrDepth:
-		return &defect{path, fmt.Sprintf("nested deeper than %d levels", MaxDepth)}
+		message = fmt.Sprintf("nested deeper than %d levels", MaxDepth)
 	case jsontext.ErrValues:
-		return &defect{path, "too many values; make it smaller"}
+		message = "too many values; make it smaller"
 	}
-	return &defect{path, unread.Error()}
+	return &defect{pathOf(unread.Path, maxNameBytes), message}
 }
 
 // pathOf returns a path without names over the limit.
@@ -225,7 +221,6 @@ func pathOf(steps []jsontext.Step, maxNameBytes int) string {
 	return path
 }
 
-// checkNumber rejects a number that is too large or too long.
 func checkNumber(literal string) error {
 	if len(literal) > maxNumberBytes {
 		return fmt.Errorf("a number has %d characters, over the limit of %d", len(literal), maxNumberBytes)

@@ -21,7 +21,6 @@ func (c *check) finding(v jsontext.Value) finding {
 	return finding{keyword: c.keyword, message: sizeMessage(c.keyword, show(c.want), v)}
 }
 
-// oneOfText lists the values that a schema allows.
 func oneOfText(want jsontext.Value) string {
 	var shown []string
 	for i, value := range want.Elements() {
@@ -39,16 +38,10 @@ func oneOfText(want jsontext.Value) string {
 
 // sizeMessage explains a bound on a number or on a size.
 func sizeMessage(keyword, bound string, v jsontext.Value) string {
-	switch keyword {
-	case "minimum":
-		return fmt.Sprintf("must be at least %s, got %s", bound, show(v))
-	case "maximum":
-		return fmt.Sprintf("must be at most %s, got %s", bound, show(v))
-	case "exclusiveMinimum":
-		return fmt.Sprintf("must be more than %s, got %s", bound, show(v))
-	case "exclusiveMaximum":
-		return fmt.Sprintf("must be less than %s, got %s", bound, show(v))
-	case "multipleOf":
+	if b, isBound := bounds[keyword]; isBound {
+		return fmt.Sprintf("must be %s %s, got %s", b.words, bound, show(v))
+	}
+	if keyword == "multipleOf" {
 		return fmt.Sprintf("must be a multiple of %s, got %s", bound, show(v))
 	}
 	size, noun := v.Len(), "item"
@@ -73,8 +66,7 @@ func moreText(more int) string { return fmt.Sprintf("… %d more", more) }
 // shownRunes is the maximum number of characters of a value that a message shows.
 const shownRunes = 60
 
-// show returns the start of a value, as written except for white space, for a message. Its cost does not depend on the
-// size of the value.
+// show returns the start of a value for a message, without white space, at a cost that does not depend on its size.
 func show(v jsontext.Value) string {
 	const enough = shownRunes*utf8.UTFMax + 2*utf8.UTFMax
 	text := v.Text()
@@ -95,7 +87,6 @@ func show(v jsontext.Value) string {
 	return clipRunes(clipBytes(string(shown), enough-utf8.UTFMax), shownRunes)
 }
 
-// clip shortens text for a message.
 func clip(text string) string { return clipRunes(text, 100) }
 
 func clipRunes(text string, limit int) string {

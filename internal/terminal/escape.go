@@ -1,3 +1,5 @@
+// Package terminal writes text that a person can read in a terminal and paste into its shell without being deceived: it
+// escapes characters that change the terminal or hide text, quotes words for a shell, and aligns columns.
 package terminal
 
 import (
@@ -15,23 +17,19 @@ import (
 // Escape returns text that a terminal shows unchanged. It escapes characters that move the
 // cursor, control the terminal, reorder the text or are invisible: \x1b, \u202e, \U000e0041. It
 // keeps line breaks, tabs, and the characters that emoji and scripts need.
-func Escape(text string) string {
-	return escape(text, func(r rune) bool { return r == '\n' || r == '\t' })
-}
+func Escape(text string) string { return escape(text, "\n\t") }
 
 // EscapeLine is like [Escape] for text that must stay on one line.
-func EscapeLine(text string) string {
-	return escape(text, func(rune) bool { return false })
-}
+func EscapeLine(text string) string { return escape(text, "") }
 
-func escape(text string, keep func(rune) bool) string {
+func escape(text, kept string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case !tool.Deceives(r) || tool.Shapes(r) || keep(r):
+		case !tool.Deceives(r) || tool.Shapes(r) || strings.ContainsRune(kept, r):
 			b.WriteString(text[i : i+size])
 		case r == '\n':
 			b.WriteString(`\n`)
@@ -49,9 +47,8 @@ func escape(text string, keep func(rune) bool) string {
 	return b.String()
 }
 
-// EscapeJSON returns JSON in which all characters for which [tool.Deceives] is true are escaped,
-// including those that shape honest text. They occur only in strings, where an escape means the
-// same.
+// EscapeJSON returns JSON in which all characters for which [tool.Deceives] is true are escaped, including those that
+// shape honest text. They occur only in strings, where an escape means the same.
 func EscapeJSON(text []byte) []byte {
 	// JSON escapes lower characters, or they are white space.
 	deceives := func(r rune) bool { return r >= 0x7f && tool.Deceives(r) }

@@ -83,7 +83,6 @@ func Fitted(rows [][]string, limit int) string {
 	return linesOf(all, widths)
 }
 
-// continued returns the lines of a row whose columns have these widths.
 func continued(row []string, widths []int) (all [][]string) {
 	name := row[0]
 	if Cells(name) > widths[0] {
@@ -147,7 +146,6 @@ func linesOf(rows [][]string, widths []int) string {
 	return b.String()
 }
 
-// widest returns the widths of the columns of a table.
 func widest(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

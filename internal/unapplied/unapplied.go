@@ -48,7 +48,6 @@ func Unnamed(asks []manifests.PolicyAsk, tools []*manifests.Manifest, near func(
 	return Finding{}, false
 }
 
-// applied compares policies with the loaded tools.
 type applied struct {
 	policies []*manifests.Policy
 	profile  manifests.Profile
@@ -81,7 +80,12 @@ func (a *applied) policy(policy *manifests.Policy) {
 	for i, deny := range policy.Deny {
 		a.deny(fmt.Sprintf("deny[%d]", i), deny)
 	}
-	a.approvals(policy)
+	for i, ask := range policy.Ask {
+		a.ask(fmt.Sprintf("ask[%d]", i), ask)
+	}
+	for i, approval := range policy.Approve {
+		a.approval(fmt.Sprintf("approve[%d]", i), approval)
+	}
 }
 
 func (a *applied) add(path, origin, text, fix string) {
@@ -99,7 +103,6 @@ func (a *applied) elsewhere(at, origin, source string) {
 		"correct source, which starts at the policy's folder, or remove it")
 }
 
-// grant checks one grant of a policy.
 func (a *applied) grant(at string, grant manifests.Grant) {
 	named := a.named(at, grant.Origin, grant.Tools)
 	if len(named) == 0 {
@@ -184,7 +187,6 @@ func (a *applied) fixFor(pattern string) string {
 	return "load the tool, or correct the name"
 }
 
-// elements checks the elements of a grant.
 func (a *applied) elements(at string, given []manifests.Element, receivers []*manifests.Manifest) {
 	for _, s := range given {
 		asking := slices.DeleteFunc(slices.Clone(receivers), func(m *manifests.Manifest) bool { return !s.Concerns(m) })
@@ -205,11 +207,107 @@ func (a *applied) elements(at string, given []manifests.Element, receivers []*ma
 const fixDigest = "find out who changed the module; if the change is wanted, write the digest that caisson inspect " +
 	"shows"
 
-// isModule reports whether a tool's module has the digest.
 func isModule(m *manifests.Manifest, digest string) bool { return digestOf(m) == digest }
 
 // digestOf returns the digest of a tool's module, or "" if it cannot be read.
 func digestOf(m *manifests.Manifest) string {
 	info, _ := runtime.InspectModule(m) // an error does not matter if the digest is set
 	return info.SHA256
+}
+
+// shownAsked is the maximum number of names of requested tools that a text lists.
+const shownAsked = 5
+
+// uncalled says why granting or denying the call of a name has no effect: the likeliest mistake first.
+func (a *applied) uncalled(subject, name string, callers []*manifests.Manifest) (text, fix string) {
+	called := a.tool(name)
+	if called == nil {
+		return fmt.Sprintf("there is no tool %q here to call", name), a.fixFor(name)
+	}
+	asked := askedBy(callers)
+	// A permission applies to one name, not to the tool's other names.
+	for _, other := range asked {
+		if a.tool(other) != called {
+			continue
+		}
+		relation := fmt.Sprintf("it is an alias of %s", called.Name)
+		if name == called.Name {
+			relation = fmt.Sprintf("it has the alias %s", other)
+		}
+		return fmt.Sprintf("%s asks to call %s: %s, and the manifest asks for %s", subject, name, relation, other),
+			"write " + other
+	}
+	text = fmt.Sprintf("%s asks to call %s", subject, name)
+	if more := len(asked) - shownAsked; more > 0 {
+		asked = append(asked[:shownAsked], fmt.Sprintf("and %d more", more))
+	}
+	if len(asked) > 0 {
+		text += fmt.Sprintf(" (they ask for: %s)", strings.Join(asked, ", "))
+	}
+	return text, "write a name that a manifest has under permissions.tools, or remove it"
+}
+
+func (a *applied) tool(name string) *manifests.Manifest {
+	at := slices.IndexFunc(a.tools, func(m *manifests.Manifest) bool { return m.Name == name })
+	if at < 0 {
+		at = slices.IndexFunc(a.tools, func(m *manifests.Manifest) bool { return slices.Contains(m.Aliases, name) })
+	}
+	if at < 0 {
+		return nil
+	}
+	return a.tools[at]
+}
+
+func askedBy(callers []*manifests.Manifest) []string {
+	var names []string
+	for _, m := range callers {
+		for _, name := range m.Permissions.Tools {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func (a *applied) ask(at string, ask manifests.PolicyAsk) {
+	named := a.matching(ask.Tool)
+	switch {
+	case len(named) == 0:
+		a.unnamed(at, ask.Origin, ask.Tool)
+	case !slices.ContainsFunc(named, runsHere):
+		a.add(at, ask.Origin, "it has no effect, because the client runs these tools and sees each call first", "remove it")
+	}
+}
+
+func runsHere(m *manifests.Manifest) bool { return m.Execution != manifests.ExecutionClient }
+
+func (a *applied) approval(at string, approval manifests.PolicyApproval) {
+	alone := manifests.Policy{Approve: []manifests.PolicyApproval{approval}}
+	named := a.named(at, approval.Origin, approval.Tools)
+	if len(named) == 0 {
+		return
+	}
+	given := slices.DeleteFunc(named,
+		func(m *manifests.Manifest) bool { return len(alone.For(m.Name, m.File).Approved) == 0 })
+	if len(given) == 0 {
+		a.elsewhere(at, approval.Origin, approval.Source)
+		return
+	}
+	asksAlways := func(m *manifests.Manifest) bool {
+		return slices.ContainsFunc(a.asks, func(ask manifests.PolicyAsk) bool { return matches(ask.Tool, m) })
+	}
+	asking := slices.DeleteFunc(given, func(m *manifests.Manifest) bool { return !m.Behavior.Destructive || !runsHere(m) })
+	switch {
+	case len(asking) == 0:
+		a.add(at, approval.Origin, "it has no effect, because none of its tools is both destructive and run here",
+			"remove it")
+	case approval.SHA256 != "" &&
+		!slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return isModule(m, approval.SHA256) }):
+		a.add(at+".sha256", approval.Origin, fmt.Sprintf("none of its tools has the module with sha256 %s", approval.SHA256),
+			fixDigest)
+	case !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return !asksAlways(m) }):
+		a.add(at, approval.Origin, "it has no effect, because calls of its tools always need approval",
+			"remove it, or the entries under ask")
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/internal/check"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
@@ -28,7 +29,6 @@ type Call struct {
 	exit  int
 }
 
-// made is a call made by another one.
 type made struct {
 	CallID        string  `json:"call_id"`
 	Name          string  `json:"name"`
@@ -40,7 +40,6 @@ type made struct {
 	Cached        bool    `json:"cached"`
 }
 
-// explanation explains a record.
 type explanation struct {
 	Outcome string   `json:"outcome"` // "success", or the kind of the failure
 	Message string   `json:"message"` // what the caller was told; empty for a success
@@ -50,7 +49,6 @@ type explanation struct {
 	Denials []denied `json:"denials"`
 }
 
-// denied is one denied request.
 type denied struct {
 	Request string   `json:"request"` // permission and value
 	Rule    string   `json:"rule"`
@@ -67,7 +65,7 @@ func NewCall(entry ledger.Entry, calls []ledger.Entry, exit int) Call {
 		Calls: make([]made, len(calls)), entry: entry, exit: exit,
 		Explanation: explanation{
 			Outcome: Outcome(record), Message: record.Result.Error, Cause: entry.Cause, Ran: !record.Skipped,
-			Hints: List(kindHints(record.Result.Kind, entry)), Denials: []denied{},
+			Hints: jsontext.List(kindHints(record.Result.Kind, entry)), Denials: []denied{},
 		},
 	}
 	for i, entry := range calls {
@@ -85,7 +83,7 @@ func NewCall(entry ledger.Entry, calls []ledger.Entry, exit int) Call {
 				"approve the paused call with --approve, or all calls of a destructive tool with --approve-tool")
 		}
 		c.Explanation.Denials = append(c.Explanation.Denials,
-			denied{Request: d.Permission + " " + d.Value, Rule: d.Rule, Hints: List(hints), Note: d.Note})
+			denied{Request: d.Permission + " " + d.Value, Rule: d.Rule, Hints: jsontext.List(hints), Note: d.Note})
 	}
 	return c
 }
@@ -139,8 +137,13 @@ func (c Call) Text(dir *string) string {
 		terminal.Field(&b, "answer", e.Message)
 	}
 	terminal.Field(&b, "took", usageLine(record))
-	terminal.Field(&b, "repairs", repairLines(record.Repairs)...)
-	terminal.Field(&b, "truncated", cutLines(record, dir)...)
+	terminal.Field(&b, "repairs", texts(record.Repairs, func(r tool.Repair) string {
+		return fmt.Sprintf("%s: %s to %s (%s)", cmp.Or(r.Path, "all arguments"), r.From, r.To, r.Rule)
+	})...)
+	terminal.Field(&b, "truncated", texts(record.Cuts, func(c tool.Cut) string {
+		return fmt.Sprintf("%s: %d of %d bytes were returned; %s", c.Part, c.Kept, c.Bytes,
+			OutputCommand(record.CallID, c.Part, 0, dir))
+	})...)
 	terminal.Field(&b, "hints", e.Hints...)
 	titled(&b, "calls that it made", madeTable(c.Calls))
 	titled(&b, "host calls", hostCallTable(record))
@@ -165,14 +168,6 @@ func (c Call) outcomeLine() string {
 	return line
 }
 
-// cutLines says which parts were truncated in the record, and how to see them in full.
-func cutLines(record tool.Record, dir *string) []string {
-	return texts(record.Cuts, func(c tool.Cut) string {
-		return fmt.Sprintf("%s: %d of %d bytes were returned; %s", c.Part, c.Kept, c.Bytes,
-			OutputCommand(record.CallID, c.Part, 0, dir))
-	})
-}
-
 // titled writes a text below a title, if there is any.
 func titled(b *strings.Builder, title, text string) {
 	if text != "" {
@@ -180,7 +175,6 @@ func titled(b *strings.Builder, title, text string) {
 	}
 }
 
-// madeTable lists the calls that the call made, in order.
 func madeTable(calls []made) string {
 	if len(calls) == 0 {
 		return ""
@@ -221,13 +215,6 @@ func usageLine(record tool.Record) string {
 	return line
 }
 
-func repairLines(repairs []tool.Repair) []string {
-	return texts(repairs, func(r tool.Repair) string {
-		return fmt.Sprintf("%s: %s to %s (%s)", cmp.Or(r.Path, "all arguments"), r.From, r.To, r.Rule)
-	})
-}
-
-// hostCallTable lists the calls to the host, in order.
 func hostCallTable(record tool.Record) string {
 	if len(record.HostCalls) == 0 {
 		return ""

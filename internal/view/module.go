@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
@@ -27,15 +28,14 @@ type Module struct {
 
 // NewModule describes the module in a file.
 func NewModule(file string, found runtime.Recognised) Module {
-	m := Module{File: file, Kind: string(found.Kind), Functions: List(found.Functions), Unoffered: found.Unoffered,
-		Libraries: List(found.Libraries), recognised: found}
+	m := Module{File: file, Kind: string(found.Kind), Functions: jsontext.List(found.Functions),
+		Unoffered: found.Unoffered, Libraries: jsontext.List(found.Libraries), recognised: found}
 	if found.Kind != runtime.ModuleLibrary {
 		m.Manifest = startingManifest(file, found)
 	}
 	return m
 }
 
-// moduleKinds are what people call the kinds of modules.
 var moduleKinds = map[runtime.ModuleKind]string{
 	runtime.ModuleCommand: "a WASI command",
 	runtime.ModulePlugin:  "an Extism plug-in",
@@ -97,8 +97,7 @@ func (m Module) Lacks() (what, fix string) {
 		"give a function a name of letters, digits, _, ., $ and -, such as call"
 }
 
-// startingManifest returns a manifest with which the module can be called at once, and comments about
-// what else the module could use. It is empty for a plug-in of whose functions none can be the entry.
+// startingManifest returns a manifest to start from, with comments, or "" if no function can be the entry.
 func startingManifest(path string, found runtime.Recognised) string {
 	file := filepath.Base(path)
 	name := toolName(strings.TrimSuffix(file, filepath.Ext(file)))
@@ -131,7 +130,12 @@ func startingManifest(path string, found runtime.Recognised) string {
 		text += "# it imports functions of other modules: add libraries: {" + strings.Join(libraries, ", ") +
 			"} to module, with their files\n"
 	}
-	requests := examplesOf(found.Needed)
+	var requests []string
+	for _, kind := range found.Needed {
+		if text, ok := examples[kind]; ok {
+			requests = append(requests, text)
+		}
+	}
 	if len(requests) > 0 {
 		text += "# it imports functions that need these permissions: write what it really uses\n"
 	}
@@ -166,16 +170,6 @@ var examples = map[string]string{
 	"tools":   "tools: [other_tool]",
 }
 
-// examplesOf returns example requests of these kinds, for those that a person must write.
-func examplesOf(kinds []string) (requests []string) {
-	for _, kind := range kinds {
-		if text, ok := examples[kind]; ok {
-			requests = append(requests, text)
-		}
-	}
-	return requests
-}
-
 // toolName returns a name that a tool can have.
 func toolName(text string) string {
 	text = strings.Map(func(c rune) rune {
@@ -193,8 +187,7 @@ const (
 	lookedFunctions = 1000
 )
 
-// entriesOf returns the functions that a manifest can have as its entry: call, if there is one, and then
-// the others in their order, not all if they are many.
+// entriesOf returns functions that can be the entry of a manifest: call first, and not all if they are many.
 func entriesOf(functions []string) []string {
 	const standard = "call"
 	usable := []string{}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/extism"
 	"github.com/caisson-run/caisson/tool"
@@ -49,8 +50,7 @@ func (r Remedy) Hints(manifest, policy string) []string {
 // IsGrant reports whether the policy lacks an element of its grants rather than a key.
 func (r Remedy) IsGrant() bool { return strings.HasPrefix(r.Policy, "- ") }
 
-// extismLine returns the members that are missing in a manifest of Extism. line is what a manifest of
-// Caisson would have.
+// extismLine returns the members missing in a manifest of Extism. line is what a manifest of Caisson would have.
 func extismLine(rule json.RawMessage, line string) string {
 	var requests struct {
 		Network []struct{ Host string }
@@ -150,10 +150,8 @@ type ruleSecret struct {
 	Schemes []string
 }
 
-// flagsFor returns a rule that is missing in the operator's policy as flags for a shell, with
-// placeholders for what the operator must fill in. It returns "" if flags cannot express all of it
-// or if any of it could be read as shell syntax. The content of the rule may have been chosen by a
-// guest.
+// flagsFor returns a missing rule of the policy as flags for a shell, with placeholders. It returns "" if flags cannot
+// express all of it, or any could be read as shell syntax: a guest may have chosen the rule.
 func flagsFor(rule json.RawMessage) string {
 	if manifests.PolicyLine(rule) == "" {
 		return ""
@@ -240,8 +238,7 @@ type endpoint struct {
 	port   int
 }
 
-// endpointsOf returns an endpoint for each scheme and port. Without schemes it uses https, and
-// without ports the default ports.
+// endpointsOf returns an endpoint for each scheme and port, which are https and the default ones if there are none.
 func endpointsOf(schemes []string, ports []int) []endpoint {
 	if len(schemes) == 0 {
 		schemes = []string{"https"}
@@ -250,7 +247,7 @@ func endpointsOf(schemes []string, ports []int) []endpoint {
 	for _, scheme := range schemes {
 		own := ports
 		if len(own) == 0 {
-			own = []int{defaultPort(scheme)}
+			own = []int{permission.DefaultPort(scheme)}
 		}
 		for _, port := range own {
 			endpoints = append(endpoints, endpoint{scheme, port})
@@ -259,15 +256,7 @@ func endpointsOf(schemes []string, ports []int) []endpoint {
 	return endpoints
 }
 
-func defaultPort(scheme string) int {
-	if scheme == "http" {
-		return 80
-	}
-	return 443
-}
-
-// flags returns a flag for each endpoint. Flags have hosts, ports and schemes, and always allow the
-// usual methods.
+// flags returns a flag for each endpoint. Flags have hosts, ports and schemes, and allow the usual methods.
 func (r ruleRequests) flags() string {
 	if slices.ContainsFunc(r.Methods, func(method string) bool { return !slices.Contains(FlagMethods, method) }) {
 		return ""
@@ -283,10 +272,10 @@ func (r ruleRequests) flags() string {
 			value = "'" + value + "'" // shells expand these
 		}
 		flags, covered = append(flags, "--allow-net "+value), append(covered, e)
-		switch { // a flag without a scheme covers both
-		case e.scheme == "https" && e.port == defaultPort("https"):
-			covered = append(covered, endpoint{"http", defaultPort("http")})
-		case e.scheme == "https":
+		if e.scheme == "https" { // a flag without a scheme covers both, and without a port the default of each
+			if e.port == permission.DefaultPort("https") {
+				e.port = permission.DefaultPort("http")
+			}
 			covered = append(covered, endpoint{"http", e.port})
 		}
 	}
@@ -301,7 +290,7 @@ func (e endpoint) flagValue(host string) string {
 	if e.scheme == "http" {
 		host = "http://" + host
 	}
-	if e.port != defaultPort(e.scheme) {
+	if e.port != permission.DefaultPort(e.scheme) {
 		host += fmt.Sprintf(":%d", e.port)
 	}
 	return host

@@ -1,3 +1,5 @@
+// Package view describes tools, calls and manifests as the command prints them: as JSON, and as text for people. Its
+// callers pass the described values; it runs nothing.
 package view
 
 import (
@@ -45,7 +47,6 @@ func Report(r check.Report, quiet bool) string {
 	return b.String() + strings.Join(counts, ", ") + "\n"
 }
 
-// translation describes the Caisson manifest that a manifest of Extism was translated to.
 func translation(t check.Translation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: a manifest of Extism, of which Caisson makes %s\n", terminal.EscapeLine(t.File),

@@ -106,7 +106,6 @@ func (n *namer) value(start, end int, t reflect.Type) error {
 	return nil
 }
 
-// part checks a value of a document that starts at an offset of the text.
 func (n *namer) part(offset int, v jsontext.Value, t reflect.Type) error {
 	if !hasNames(t) || v.Kind() != jsontext.Object && v.Kind() != jsontext.Array {
 		return nil
@@ -133,8 +132,7 @@ type field struct {
 	holds reflect.Type
 }
 
-// fields returns a struct's fields by their JSON names and aliases. A field hides those of the same name
-// in embedded structs.
+// fields returns a struct's fields by JSON names and aliases. A field hides those of that name in embedded structs.
 func fields(t reflect.Type) map[string]field {
 	all, depths := map[string]field{}, map[string]int{}
 	for _, f := range reflect.VisibleFields(t) {

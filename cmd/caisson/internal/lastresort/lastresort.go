@@ -1,7 +1,6 @@
-// Package lastresort ends a process that can no longer run Go code, for example because the
-// garbage collector waits for a guest that never yields. On Linux, on amd64 and arm64, it uses a kernel
-// timer whose signal handler is not written in Go: it writes a prepared message and exits. Other systems
-// are not supported.
+// Package lastresort ends a process that can no longer run Go code, for example because the garbage collector waits for
+// a guest that never yields. On Linux, on amd64 and arm64, it uses a kernel timer whose signal handler is not written
+// in Go: it writes a prepared message and exits. Other systems are not supported.
 package lastresort
 
 import (

@@ -10,8 +10,7 @@ import (
 	"unsafe"
 )
 
-// Timer ends the process at a given time, unless it is rearmed or disarmed before. It is not safe for
-// concurrent use.
+// Timer ends the process at a given time, unless it is rearmed or disarmed before. It is not safe for concurrent use.
 type Timer struct{ id int32 }
 
 // The state of the handler. It may interrupt any thread at any point, so this memory never moves and is
@@ -26,7 +25,6 @@ var (
 	made    int32 // timers
 )
 
-// message is written by the handler.
 type message struct {
 	length uint64
 	bytes  [MaxMessage]byte

@@ -44,8 +44,9 @@ type DB struct {
 
 	// SQLite has one connection that writes, since a second would only wait for it. Its statements stay prepared;
 	// pgx does the same for those of PostgreSQL.
-	mu       sync.Mutex // held while it is used
-	writer   *sql.Conn  // nil with PostgreSQL
+	mu       sync.Mutex                      // held while it is used
+	writer   *sql.Conn                       // nil with PostgreSQL
+	renew    func(ctx context.Context) error // replaces the writer
 	prepared map[string]*sql.Stmt
 }
 
@@ -111,7 +112,11 @@ func (d *DB) Update(ctx context.Context, work func(tx *Tx) error) error {
 	if err := d.unmoved(); err != nil {
 		return err
 	}
-	return transact(ctx, &Tx{d, d.writer, d.prepared}, "begin immediate", work)
+	broken, err := transact(ctx, &Tx{d, d.writer, d.prepared}, "begin immediate", work)
+	if broken {
+		err = errors.Join(err, d.renew(context.WithoutCancel(ctx)))
+	}
+	return err
 }
 
 // View runs work in a transaction that reads one state of the database.
@@ -125,27 +130,33 @@ func (d *DB) onPool(ctx context.Context, begin string, work func(tx *Tx) error) 
 		return err
 	}
 	defer func() { _ = conn.Close() }() // it goes back to the pool
-	return transact(ctx, &Tx{db: d, conn: conn}, begin, work)
+	_, err = transact(ctx, &Tx{db: d, conn: conn}, begin, work)
+	return err
 }
 
-// transact runs work in a transaction. A connection whose transaction cannot be ended is not used again.
-func transact(ctx context.Context, tx *Tx, begin string, work func(tx *Tx) error) error {
-	if _, err := tx.conn.ExecContext(ctx, begin); err != nil {
-		return err
+// transact runs work in a transaction. The end of ctx ends work, but neither the beginning nor the end of the
+// transaction: nobody would know whether they have had their effect. A connection that may still be in a transaction is
+// broken, and is not used again.
+func transact(ctx context.Context, tx *Tx, begin string, work func(tx *Tx) error) (broken bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
 	}
-	err := work(tx)
+	whole := context.WithoutCancel(ctx)
+	_, err = tx.conn.ExecContext(whole, begin)
 	if err == nil {
-		_, err = tx.conn.ExecContext(ctx, "commit")
+		err = work(tx)
 	}
 	if err == nil {
-		return nil
+		_, err = tx.conn.ExecContext(whole, "commit")
 	}
-	if _, undone := tx.conn.ExecContext(context.WithoutCancel(ctx), "rollback"); undone != nil {
-		// A commit that failed may have ended the transaction, and SQLite says so. In any other case the connection is
-		// broken.
+	if err == nil {
+		return false, nil
+	}
+	if _, undone := tx.conn.ExecContext(whole, "rollback"); undone != nil {
 		_ = tx.conn.Raw(func(any) error { return driver.ErrBadConn })
+		return true, err
 	}
-	return err
+	return false, err
 }
 
 // Tx is a transaction. It is not safe for concurrent use.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -26,6 +28,11 @@ func openPostgres(ctx context.Context, location string) (*DB, error) {
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTimeout
+	}
+	// A query that is given up is cancelled. By default, its connection would be closed, and a client that gives up many
+	// searches would have the server start a process for each.
+	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cancelTime}
 	}
 	pool := stdlib.OpenDB(*config)
 	pool.SetMaxOpenConns(connections)
@@ -47,4 +54,5 @@ func openPostgres(ctx context.Context, location string) (*DB, error) {
 const (
 	connections    = 8 // of one process
 	connectTimeout = 10 * time.Second
+	cancelTime     = 2 * time.Second // until a connection is closed whose query does not end when it is cancelled
 )

@@ -51,19 +51,27 @@ func openSQLite(ctx context.Context, dir string) (*DB, error) {
 		}
 		return nil
 	}
+	release := func() {
+		for _, statement := range db.prepared {
+			_ = statement.Close() // of a broken connection, it fails
+		}
+		clear(db.prepared)
+		if db.writer != nil {
+			_ = db.writer.Close()
+		}
+	}
 	db.close = func() error {
 		db.mu.Lock()
 		defer db.mu.Unlock()
-		problems := []error{read.Close()}
-		for _, statement := range db.prepared {
-			problems = append(problems, statement.Close())
-		}
-		if db.writer != nil {
-			problems = append(problems, db.writer.Close())
-		}
-		return errors.Join(append(problems, write.Close())...)
+		release()
+		return errors.Join(read.Close(), write.Close())
 	}
-	if db.writer, err = write.Conn(ctx); err != nil {
+	db.renew = func(ctx context.Context) (err error) {
+		release()
+		db.writer, err = write.Conn(ctx)
+		return err
+	}
+	if err := db.renew(ctx); err != nil {
 		return nil, errors.Join(err, db.close())
 	}
 	return db, nil
