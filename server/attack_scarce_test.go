@@ -150,7 +150,7 @@ func TestAttackDescriptorsOfTools(t *testing.T) {
 
 		c.dropAll()
 		for range 32 {
-			accepts(1).begin(func() {})
+			accepts(1).begin(nil, func() {})
 		}
 		began := time.Now()
 		accepts(1)

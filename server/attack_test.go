@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -388,14 +389,15 @@ func TestAttackLongHandshakes(t *testing.T) {
 	} {
 		client, server := net.Pipe()
 		defer client.Close()
-		s := &socket{stallConn: stallConn{server, time.Hour}, delays: &delays{}, gone: make(chan struct{})}
+		s := &socket{stallConn: stallConn{server, time.Hour}, gone: make(chan struct{})}
 		if test.encrypted {
 			s.limits = &limits{helloBytes, handshakeBytes, overheadBytes}
 		}
 		s.handled.Store(test.handled)
 		s.greeted.Store(true)
 		s.established.Store(test.established)
-		go func() { _, _ = client.Write(make([]byte, test.longer)) }() // until it ends
+		record := append([]byte{23, 3, 3, 64, 0}, make([]byte, 16<<10)...)
+		go func() { _, _ = client.Write(bytes.Repeat(record, 1+test.longer/len(record))[:test.longer]) }() // until it ends
 		var err error
 		for n := 0; err == nil && n < test.longer; n += 1 << 10 {
 			_, err = io.ReadFull(s, make([]byte, 1<<10))
@@ -749,7 +751,7 @@ func TestRequestsWithTokensAreNotPaced(t *testing.T) {
 		go func() { _, _ = client.Write(make([]byte, 4<<10)) }()
 		_, err := io.ReadFull(c, make([]byte, 4<<10))
 		require.NoError(t, err)
-		c.begin(func() {})()
+		c.begin(nil, func() {})()
 		of.follow(c, http.StateIdle)
 		require.NoError(t, c.Close())
 		require.NoError(t, client.Close())
@@ -797,7 +799,7 @@ func TestAttackEndlessRequests(t *testing.T) {
 	paces := int64(time.Since(began)/pace) + senders
 	assert.LessOrEqual(t, sum, senders*(unaskedBytes+64<<10)+2*paces*(64<<10))
 	assert.GreaterOrEqual(t, sum, int64(unaskedBytes), "the control")
-	end := servers[0].(*connection).begin(func() {})
+	end := servers[0].(*connection).begin(nil, func() {})
 	assert.Eventually(t, func() bool { return counts[0].Load() == size }, 30*time.Second, time.Millisecond)
 	end()
 	for _, one := range servers {

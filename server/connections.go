@@ -29,7 +29,6 @@ type connections struct {
 	changed sync.Cond
 	held    map[*connection]struct{}
 	unasked unasked
-	delays  delays
 	paced   int         // of those that are held, and wait before more is read from them
 	lowered time.Time   // when the limit was lowered
 	raising *time.Timer // raises it; nil if it was never lowered
@@ -83,7 +82,7 @@ func (c *connections) Accept() (net.Conn, error) {
 
 // hold returns a connection to a client.
 func (c *connections) hold(accepted net.Conn) *connection {
-	s := &socket{stallConn: stallConn{accepted, c.stall}, limits: c.limits, delays: &c.delays, gone: make(chan struct{})}
+	s := &socket{stallConn: stallConn{accepted, c.stall}, limits: c.limits, gone: make(chan struct{})}
 	held := &connection{Conn: s, socket: s, of: c, since: time.Now()}
 	if c.encrypt != nil {
 		held.tls = tls.Server(s, c.encrypt)
@@ -335,10 +334,12 @@ func (c *connection) isGone() bool {
 
 // begin counts an authenticated request until end is called and the connection is idle, since the rest of its body and
 // of its answer are still on their way when its handler has ended. It calls left then. Calling end again does nothing.
-func (c *connection) begin(left func()) (end func()) {
+// Short records of the request wait as of says.
+func (c *connection) begin(of *delays, left func()) (end func()) {
 	if c == nil {
 		return sync.OnceFunc(left)
 	}
+	c.socket.delays.Store(of)
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.running = true
@@ -365,6 +366,7 @@ func (c *connection) settle() {
 	}
 	c.answered()
 	c.running, c.answered = false, nil
+	c.socket.delays.Store(nil)
 	c.since, c.unasked = time.Now(), unasked{}
 	c.of.changed.Broadcast()
 }

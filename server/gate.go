@@ -330,7 +330,7 @@ func (g *gate) authenticate(w http.ResponseWriter, r *http.Request) (identified 
 		return nil, nil
 	}
 	stopChecking := func() {}
-	end := connectionFor(r).begin(func() {
+	end := connectionFor(r).begin(g.underway.delaysOf(caller), func() {
 		stopChecking()
 		answered()
 	})

@@ -17,16 +17,15 @@ const (
 	helloWithCertificates     = 16 << 10
 	handshakeWithCertificates = 32 << 10
 
-	// recordBytes is the bound between two parts of a request. Two reads make any record whole: it has at most 16 KiB and
-	// 261 bytes.
+	// recordBytes is the bound between two parts of a request: about twice the longest record, of 16 KiB and 261 bytes.
 	recordBytes = 40 << 10
-	// readBytes is how much is read at once. crypto/tls asks for as much as its buffer has room for, which grows to 64 KiB
-	// with the lengths of the records.
-	readBytes = 16 << 10
 	// overheadBytes is added to the length of a header: it may come in several records, but not in thousands of records
 	// of one byte, since decrypting these takes as long as a hundred requests.
 	overheadBytes = 64 << 10
 )
+
+// errShortRecords means that a client without an authenticated request has sent many short records.
+var errShortRecords = errors.New("server: many short records")
 
 // errTooMuchTLS means that a client has sent too many bytes that are no part of a request.
 var errTooMuchTLS = errors.New("server: the messages of TLS are too long")
@@ -51,9 +50,11 @@ func limitsOf(config *tls.Config, headerBytes int) limits {
 type socket struct {
 	stallConn
 	limits *limits // nil without TLS
-	delays *delays // of all connections
 	gone   chan struct{}
 	shut   sync.Once // closes gone
+
+	// delays are those of the tenant whose request it carries; nil without an authenticated request.
+	delays atomic.Pointer[delays]
 
 	greeted     atomic.Bool  // the first message of the handshake has arrived
 	established atomic.Bool  // the handshake has ended
@@ -61,6 +62,7 @@ type socket struct {
 	ahead       atomic.Int64 // bytes that were read since a part of a request was, or since the beginning
 	request     atomic.Int64 // bytes that were read for a request whose handler has not been called
 	short       atomic.Int64 // bytes by which the records of a request are shorter than fair ones
+	begun       atomic.Int64 // records that have not been counted in unasked
 	records     records      // only Read uses it
 }
 
@@ -69,12 +71,10 @@ func (s *socket) Read(p []byte) (int, error) {
 	if s.limits == nil {
 		return s.stallConn.Read(p)
 	}
-	most := readBytes
-	if s.short.Load() > freeRecords*fairRecord {
-		most = fewRecords
+	n, err := s.stallConn.Read(p[:min(len(p), s.records.left+aheadBytes)]) // crypto/tls may ask for 64 KiB
+	if !s.mayDecrypt(p[:n]) {
+		return 0, errShortRecords
 	}
-	n, err := s.stallConn.Read(p[:min(len(p), most)])
-	s.delay(p[:n])
 	limit := int64(recordBytes)
 	switch {
 	case !s.greeted.Load():
@@ -92,20 +92,27 @@ func (s *socket) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// delay waits a little if the client sends many short records.
-func (s *socket) delay(part []byte) {
+// mayDecrypt counts the records that begin in a part. If there are many short ones, it waits, or returns false without
+// an authenticated request.
+func (s *socket) mayDecrypt(part []byte) bool {
 	begun := s.records.add(part)
+	s.begun.Add(int64(begun))
 	short := max(s.short.Load()+int64(begun)*fairRecord-int64(len(part)), 0)
 	s.short.Store(short)
 	if short <= freeRecords*fairRecord {
-		return
+		return true
 	}
-	wait := time.NewTimer(s.delays.of(begun, time.Now()))
+	of := s.delays.Load()
+	if of == nil {
+		return false
+	}
+	wait := time.NewTimer(of.of(begun, time.Now()))
 	defer wait.Stop()
 	select {
 	case <-wait.C:
 	case <-s.gone:
 	}
+	return true
 }
 
 // Close implements [net.Conn].

@@ -17,11 +17,19 @@ import (
 type inFlight struct {
 	most int
 
-	mu    sync.Mutex
-	count map[string]int // by memory.Sharer; never 0
+	mu sync.Mutex
+	of map[string]*requestsOf // by memory.Sharer
+
+	uncounted delays // of callers without a token
 }
 
-func newInFlight(most int) *inFlight { return &inFlight{most: most, count: map[string]int{}} }
+// requestsOf are the requests of one tenant, of which there is at least one.
+type requestsOf struct {
+	count  int
+	delays delays
+}
+
+func newInFlight(most int) *inFlight { return &inFlight{most: most, of: map[string]*requestsOf{}} }
 
 // A request over the limit waits up to enterTries times for another to end: a client can have its whole answer, and
 // send its next request, a little before its last request stops counting.
@@ -32,9 +40,9 @@ const (
 
 // enter counts a request, unless there are too many. left must be called when it has been answered.
 func (u *inFlight) enter(ctx context.Context, c auth.Caller) (left func(), ok bool) {
-	of := memory.Sharer(c)
+	sharer := memory.Sharer(c)
 	for tries := 1; ; tries++ {
-		if left, ok = u.tryEnter(of); ok || tries == enterTries {
+		if left, ok = u.tryEnter(sharer); ok || tries == enterTries {
 			return left, ok
 		}
 		select {
@@ -45,18 +53,33 @@ func (u *inFlight) enter(ctx context.Context, c auth.Caller) (left func(), ok bo
 	}
 }
 
-func (u *inFlight) tryEnter(of string) (left func(), ok bool) {
+// delaysOf returns what delays the short records of a caller, whose request is counted if it has a token.
+func (u *inFlight) delaysOf(c auth.Caller) *delays {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.count[of] >= u.most {
+	if requests := u.of[memory.Sharer(c)]; requests != nil {
+		return &requests.delays
+	}
+	return &u.uncounted
+}
+
+func (u *inFlight) tryEnter(sharer string) (left func(), ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	requests := u.of[sharer]
+	if requests == nil {
+		requests = &requestsOf{}
+		u.of[sharer] = requests
+	}
+	if requests.count >= u.most {
 		return nil, false
 	}
-	u.count[of]++
+	requests.count++
 	return func() {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		if u.count[of]--; u.count[of] == 0 {
-			delete(u.count, of)
+		if requests.count--; requests.count == 0 {
+			delete(u.of, sharer)
 		}
 	}, true
 }

@@ -121,13 +121,17 @@ func (c *connection) Read(p []byte) (int, error) {
 	}
 	c.waitForPace()
 	n, err := c.readPlain(p)
+	if errors.Is(err, errShortRecords) {
+		c.readsNoMore()
+		return 0, io.EOF
+	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	if n > 0 {
 		c.socket.delivered()
 	}
 	if n > 0 && !c.closed && !c.running && c.answered == nil {
-		now, cost := time.Now(), n
+		now, cost := time.Now(), n+recordCost*int(c.socket.begun.Swap(0))
 		if c.cost == 0 {
 			cost += requestBytes
 		}

@@ -6,16 +6,19 @@ import (
 )
 
 // Decrypting a record takes a tenth of the time in which a request is refused, whatever it holds: one byte, nothing, or
-// an update of the key. A record is short if it has fewer than fairRecord bytes; those of which a request may have
-// freeRecords are not counted. Beyond them, little is read at once, and all connections together may send about one
-// record per recordTime, a quarter of what one processor decrypts. Clients that write a long body in small pieces are
-// not refused, since their libraries choose the records.
+// an update of the key. A record is short if it has fewer than fairRecord bytes. More than freeRecords of those end a
+// connection without an authenticated request. The others of a tenant wait, until all its connections together have
+// sent about one per recordTime, a quarter of what one processor decrypts: libraries choose the records in which they
+// send a body that is written in small pieces.
 const (
 	fairRecord  = 256
 	freeRecords = 64
 	recordTime  = 40 * time.Microsecond
-	fewRecords  = 1 << 10 // bytes that are read at once
 	mostDelayed = time.Second
+	// aheadBytes is how much is read beyond the end of a record, so that few short ones are read at once.
+	aheadBytes = 1 << 10
+	// recordCost is what a record counts in unasked.
+	recordCost = 64
 )
 
 // recordHeader is the length of what stands before each record: its type, a version, and its length (RFC 8446, 5.1).
@@ -46,7 +49,7 @@ func (r *records) add(part []byte) (begun int) {
 	return begun
 }
 
-// delays says how long connections that send short records wait. It is safe for concurrent use.
+// delays says how long connections of one tenant that send short records wait. It is safe for concurrent use.
 type delays struct {
 	mu    sync.Mutex
 	until time.Time // when the records are paid for that were counted so far

@@ -1,16 +1,20 @@
 package server
 
 import (
+	"bufio"
 	"crypto/tls"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/server/auth"
 )
 
 // TestRecordsAreCounted: records are counted in whatever pieces they arrive.
@@ -39,31 +43,72 @@ func TestDelays(t *testing.T) {
 	assert.Equal(t, mostDelayed, d.of(1<<40, now.Add(time.Minute)), "nobody waits longer")
 }
 
-// TestAttackShortRecords: a client sends a body in records of one byte, or with updates of the key between them, and
-// keeps a processor busy. The control sends as many bytes in one record.
+// shortRecords makes a request with a body in records of some length, all of which have arrived before they are read.
+// It returns the answer's first line, and when it came.
+func shortRecords(t *testing.T, r *running, token string, bytes, record int) (status string, took time.Duration) {
+	t.Helper()
+	c, err := net.Dial("tcp", r.address)
+	require.NoError(t, err)
+	defer c.Close()
+	held := &heldBack{Conn: c}
+	client := tls.Client(held, &tls.Config{InsecureSkipVerify: true, DynamicRecordSizingDisabled: true})
+	require.NoError(t, client.Handshake())
+	held.on = true
+	send(t, client, "POST /echo HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+token+"\r\nContent-Length: "+strconv.Itoa(bytes)+"\r\n\r\n")
+	body := strings.Repeat("x", record)
+	for range bytes / record {
+		send(t, client, body)
+	}
+	began := time.Now()
+	_, _ = c.Write(held.kept) // the server may end the connection
+	_ = client.SetReadDeadline(time.Now().Add(20 * time.Second))
+	line, _ := bufio.NewReader(client).ReadString('\n')
+	return line, time.Since(began)
+}
+
+// TestAttackShortRecords: a client sends a body in records of one byte, and keeps a processor busy. It is slowed down,
+// or gets no more than its refusal without a token that works. The control sends as many bytes in two records.
 func TestAttackShortRecords(t *testing.T) {
 	const bytes = 25_000
-	r := start(t, Options{TLS: certificate(t)})
-	took := func(record int) time.Duration {
-		c, err := net.Dial("tcp", r.address)
-		require.NoError(t, err)
-		defer c.Close()
-		held := &heldBack{Conn: c}
-		client := tls.Client(held, &tls.Config{InsecureSkipVerify: true, DynamicRecordSizingDisabled: true})
-		require.NoError(t, client.Handshake())
-		held.on = true
-		send(t, client, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: "+strconv.Itoa(bytes)+"\r\n\r\n")
-		body := strings.Repeat("x", record)
-		for range bytes / record {
-			send(t, client, body)
-		}
-		began := time.Now()
-		_, err = c.Write(held.kept)
-		require.NoError(t, err)
-		assert.Contains(t, firstLine(t, client), "200")
-		return time.Since(began)
-	}
-	short, long := took(1), took(bytes/2)
+	of := tokens(t)
+	token, _ := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
+	r := start(t, Options{TLS: certificate(t), Tokens: of})
+	status, short := shortRecords(t, r, token, bytes, 1)
+	assert.Contains(t, status, "200")
+	status, long := shortRecords(t, r, token, bytes, bytes/2)
+	assert.Contains(t, status, "200")
 	assert.Greater(t, short, bytes*recordTime/2)
 	assert.Less(t, long, short/4, "the control")
+
+	status, long = shortRecords(t, r, "none", bytes, bytes/2)
+	assert.Contains(t, status, "401")
+	status, short = shortRecords(t, r, "none", bytes, 1)
+	assert.Less(t, short, bytes*recordTime/2, "nobody waits for the rest")
+	if status != "" {
+		assert.Contains(t, status, "401")
+	}
+}
+
+// TestAttackShortRecordsOfOthers: the short records of a tenant, and those of clients without a token, delay no records
+// of another tenant. The control is the attacker's own.
+func TestAttackShortRecordsOfOthers(t *testing.T) {
+	const bytes = 5_000
+	of := tokens(t)
+	token, _ := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
+	attacker, _ := issued(t, of, auth.Token{Tenant: "evil", Scopes: []auth.Scope{auth.Read}})
+	r := start(t, Options{TLS: certificate(t), Tokens: of})
+	var attacking sync.WaitGroup
+	for i := range 12 {
+		with := attacker
+		if i%2 == 0 {
+			with = "none"
+		}
+		attacking.Go(func() { shortRecords(t, r, with, 30_000, 1) })
+	}
+	time.Sleep(100 * time.Millisecond) // they send
+	var own time.Duration
+	attacking.Go(func() { _, own = shortRecords(t, r, attacker, bytes, 1) })
+	_, other := shortRecords(t, r, token, bytes, 1)
+	attacking.Wait()
+	assert.Less(t, other, own/2)
 }

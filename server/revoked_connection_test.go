@@ -128,7 +128,7 @@ func TestAttackConnectionsAfterTokens(t *testing.T) {
 			defer answered()
 			answer := &answerWriter{ResponseWriter: httptest.NewRecorder(), connection: c}
 			held.follow(c, http.StateActive)
-			end := c.begin(answered)
+			end := c.begin(nil, answered)
 			answer.begins(http.StatusOK)
 			end()
 			if !ended {
