@@ -265,6 +265,33 @@ func TestRecordsThatCannotBeKept(t *testing.T) {
 	require.NoError(t, host.CloseRecords(t.Context()))
 }
 
+// TestAttackFirstRequestThatIsGivenUp: who needs the ledger first gives up, or cannot open it. It is opened for others.
+func TestAttackFirstRequestThatIsGivenUp(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
+	state := filepath.Join(dir, "state")
+	host := greeting(t, caisson.Options{StateDir: state}, nil)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err := host.KeptCalls(gone, "", caisson.CallFilter{})
+	require.ErrorIs(t, err, context.Canceled)
+	record := noerr.Get(host.Call(t.Context(), "greet", `{}`))(t)
+	assert.Equal(t, record.CallID, tooltest.Kept(t, state, record.CallID).Record.CallID)
+
+	state = filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(state, nil, 0o600))
+	host = greeting(t, caisson.Options{StateDir: state}, nil)
+	noerr.Get(host.Call(t.Context(), "greet", `{}`))(t)
+	require.NoError(t, os.Remove(state))
+	require.Eventually(t, func() bool {
+		record = noerr.Get(host.Call(t.Context(), "greet", `{}`))(t)
+		_, _, err = host.KeptCall(t.Context(), "", record.CallID)
+		return err == nil
+	}, 10*time.Second, 100*time.Millisecond)
+	assert.False(t, host.Keeps(), "a record was lost")
+	require.ErrorContains(t, host.CloseRecords(t.Context()), "not a directory")
+}
+
 // TestAttackForgedRecords: a tool that may write to the records folder could forge records. The control is
 // a session whose calls may not.
 func TestAttackForgedRecords(t *testing.T) {

@@ -54,6 +54,8 @@ type recorder struct {
 	mu      sync.Mutex
 	kept    *ledger.Ledger // nil before open, and if open failed
 	opened  bool
+	tried   time.Time // when it was last opened
+	failure error     // with which it was
 	closed  bool
 	problem error // the first error
 }
@@ -61,19 +63,24 @@ type recorder struct {
 // keeps reports whether records are to be kept.
 func (r *recorder) keeps() bool { return r.state != "" || r.options.Location != "" }
 
-// open opens the ledger once, and returns it if that succeeded.
+// openAgain is the time after which a ledger that could not be opened is opened again.
+const openAgain = time.Second
+
+// open opens the ledger, and returns it: nil if no records are to be kept. The end of ctx does not end it, since others
+// need the ledger, too.
 func (r *recorder) open(ctx context.Context) (*ledger.Ledger, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.keeps() && !r.opened && !r.closed {
-		r.opened = true
-		r.kept, r.problem = ledger.OpenIn(ctx, r.state, r.options)
+	if r.keeps() && r.kept == nil && !r.closed && time.Since(r.tried) > openAgain {
+		r.opened, r.failure = true, errOpening // in case that it panics
+		r.kept, r.failure = ledger.OpenIn(context.WithoutCancel(ctx), r.state, r.options)
+		r.tried = time.Now()
+		r.problem = cmp.Or(r.problem, r.failure)
 	}
-	if r.kept == nil {
-		return nil, r.problem
-	}
-	return r.kept, nil
+	return r.kept, r.failure
 }
+
+var errOpening = errors.New("the ledger could not be opened")
 
 // Record implements [executor.Recorder].
 func (r *recorder) Record(ctx context.Context, ended executor.Entry) error {
@@ -85,13 +92,11 @@ func (r *recorder) Record(ctx context.Context, ended executor.Entry) error {
 }
 
 func (r *recorder) keep(ctx context.Context, ended executor.Entry) error {
-	r.mu.Lock()
-	kept, problem := r.kept, r.problem
-	r.mu.Unlock()
+	kept, err := r.open(ctx)
 	if kept == nil {
-		return problem // with which the ledger could not be opened
+		return err
 	}
-	err := kept.Append(ctx, r.entry(ended))
+	err = kept.Append(ctx, r.entry(ended))
 	if err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -89,12 +89,16 @@ type Ledger struct {
 	names names // used by the writer alone
 }
 
-// Open opens the ledger at a location, and creates it if there is none.
+// Open opens the ledger at a location, and creates it if there is none. The end of ctx does not end what has begun.
 func Open(ctx context.Context, options Options) (*Ledger, error) {
 	l := &Ledger{options: options, where: shown(options.Location)}
 	if err := l.complete(); err != nil {
 		return nil, l.failure("open", err)
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, l.failure("open", err)
+	}
+	ctx = context.WithoutCancel(ctx) // the caller may be a client that gives up, and the ledger is everybody's
 	var err error
 	if l.database, err = database.Open(ctx, options.Location); err != nil {
 		return nil, l.failure("open", err)
@@ -106,7 +110,6 @@ func Open(ctx context.Context, options Options) (*Ledger, error) {
 		return nil, l.failure("open", errors.Join(err, l.database.Close()))
 	}
 	l.queue, l.ended, l.due = make(chan *waiting, maxGroup), make(chan struct{}), make(chan struct{}, 1)
-	ctx = context.WithoutCancel(ctx)
 	go l.write(ctx)
 	l.maintained.Add(1)
 	go l.maintain(ctx)

@@ -282,10 +282,10 @@ func TestAttackSearchesThatAreGivenUp(t *testing.T) {
 			appended(t, l, entry(n))
 		}
 		var group sync.WaitGroup
-		for w := range 8 {
+		for w := range 4 { // more would cancel so often that a real server takes no connections any more
 			group.Go(func() {
-				for n := range 100 {
-					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(w*n)*time.Microsecond)
+				for n := range 50 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(2*w*n)*time.Microsecond)
 					_, _ = l.Calls(ctx, ledger.Filter{Words: "ok", Limit: 100})
 					_, _ = l.Find(ctx, id(n))
 					_, _ = l.Erase(ctx, "nobody", "")
@@ -298,5 +298,24 @@ func TestAttackSearchesThatAreGivenUp(t *testing.T) {
 			assert.Len(t, found(t, l, ledger.Filter{Words: "ok", Limit: 1000}), 200+n)
 			appended(t, l, entry(1000+n))
 		}
+	})
+}
+
+// TestAttackOpeningThatIsGivenUp: who asks for the ledger first gives up at any moment while it is opened. It is opened
+// nevertheless, or not at all, and is there for others.
+func TestAttackOpeningThatIsGivenUp(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		for n := range 20 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*time.Millisecond/2)
+			l, err := ledger.Open(ctx, ledger.Options{Location: location})
+			cancel()
+			if err != nil {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				continue
+			}
+			appended(t, l, entry(n))
+			require.NoError(t, l.Close(t.Context()))
+		}
+		appended(t, opened(t, ledger.Options{Location: location}), entry(100))
 	})
 }

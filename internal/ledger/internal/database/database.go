@@ -37,7 +37,9 @@ const (
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
 	kind      kind
-	pool      *sql.DB // of SQLite, the connections that only read
+	pool      *sql.DB      // of SQLite, the connections that only read
+	using     sync.RWMutex // held for writing to close it
+	closed    bool         // written with both locks
 	close     func() error
 	reserving *sql.Conn    // of PostgreSQL, what holds the reserved numbers
 	unmoved   func() error // of SQLite, fails if the file is not there any more: writing it would succeed
@@ -71,8 +73,15 @@ func Open(ctx context.Context, location string) (*DB, error) {
 // IsURL reports whether a location is that of a PostgreSQL database, or of a database that is not supported.
 func IsURL(location string) bool { return strings.Contains(location, "://") }
 
-// Close closes the database.
-func (d *DB) Close() error { return d.close() }
+// Close closes the database, once transactions have ended.
+func (d *DB) Close() error {
+	d.using.Lock()
+	defer d.using.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	return d.close()
+}
 
 // Reserve reports whether no other process has reserved a number, and reserves it until the database is closed. A
 // process that loses its connection loses its number. With SQLite, all processes may have the same.
@@ -102,41 +111,54 @@ func (d *DB) Only(sqlite, postgres string) string {
 
 // Update runs work in a transaction, and commits it unless work fails. What is committed is durable, even if the
 // machine loses its power. Of SQLite's transactions one runs at a time; those of PostgreSQL must lock the rows that
-// they depend on.
+// they depend on. The end of ctx ends no transaction that has begun, so work must be short.
 func (d *DB) Update(ctx context.Context, work func(tx *Tx) error) error {
-	if d.writer == nil {
-		return d.onPool(ctx, "begin", work)
+	if d.kind == postgresKind {
+		return d.onPool(ctx, "begin", true, work)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed {
+		return errClosed
+	}
 	if err := d.unmoved(); err != nil {
 		return err
 	}
-	broken, err := transact(ctx, &Tx{d, d.writer, d.prepared}, "begin immediate", work)
+	broken, err := transact(ctx, &Tx{d, d.writer, d.prepared, true}, "begin immediate", work)
 	if broken {
 		err = errors.Join(err, d.renew(context.WithoutCancel(ctx)))
 	}
 	return err
 }
 
+var errClosed = errors.New("the database is closed")
+
 // View runs work in a transaction that reads one state of the database.
 func (d *DB) View(ctx context.Context, work func(tx *Tx) error) error {
-	return d.onPool(ctx, d.Only("begin", "begin isolation level repeatable read read only"), work)
+	return d.onPool(ctx, d.Only("begin", "begin isolation level repeatable read read only"), false, work)
 }
 
-func (d *DB) onPool(ctx context.Context, begin string, work func(tx *Tx) error) error {
+func (d *DB) onPool(ctx context.Context, begin string, whole bool, work func(tx *Tx) error) error {
+	d.using.RLock()
+	defer d.using.RUnlock()
+	if d.closed {
+		return errClosed
+	}
 	conn, err := d.pool.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }() // it goes back to the pool
-	_, err = transact(ctx, &Tx{db: d, conn: conn}, begin, work)
+	broken, err := transact(ctx, &Tx{db: d, conn: conn, whole: whole}, begin, work)
+	if broken {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // the pool closes it
+	}
 	return err
 }
 
-// transact runs work in a transaction. The end of ctx ends work, but neither the beginning nor the end of the
-// transaction: nobody would know whether they have had their effect. A connection that may still be in a transaction is
-// broken, and is not used again.
+// transact runs work in a transaction. The end of ctx ends neither the beginning nor the end of the transaction: nobody
+// would know whether they have had their effect. A connection that may still be in a transaction is broken, and must not
+// be used again.
 func transact(ctx context.Context, tx *Tx, begin string, work func(tx *Tx) error) (broken bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -152,11 +174,8 @@ func transact(ctx context.Context, tx *Tx, begin string, work func(tx *Tx) error
 	if err == nil {
 		return false, nil
 	}
-	if _, undone := tx.conn.ExecContext(whole, "rollback"); undone != nil {
-		_ = tx.conn.Raw(func(any) error { return driver.ErrBadConn })
-		return true, err
-	}
-	return false, err
+	_, undone := tx.conn.ExecContext(whole, "rollback")
+	return undone != nil, err
 }
 
 // Tx is a transaction. It is not safe for concurrent use.
@@ -164,6 +183,15 @@ type Tx struct {
 	db       *DB
 	conn     *sql.Conn
 	prepared map[string]*sql.Stmt // nil to prepare none
+	whole    bool                 // the end of a context does not end its statements
+}
+
+// until returns the context that ends a statement.
+func (t *Tx) until(ctx context.Context) context.Context {
+	if t.whole {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
 }
 
 // Exec runs a statement, and returns how many rows it has changed.
@@ -176,6 +204,7 @@ func (t *Tx) Exec(ctx context.Context, text string, arguments ...any) (changed i
 }
 
 func (t *Tx) exec(ctx context.Context, text string, arguments []any) (sql.Result, error) {
+	ctx = t.until(ctx)
 	statement, err := t.statement(ctx, text)
 	if statement != nil {
 		return statement.ExecContext(ctx, arguments...)
@@ -188,6 +217,7 @@ func (t *Tx) exec(ctx context.Context, text string, arguments []any) (sql.Result
 
 // Row reads the first row of a query. The error wraps [sql.ErrNoRows] if there is none.
 func (t *Tx) Row(ctx context.Context, text string, arguments []any, into ...any) error {
+	ctx = t.until(ctx)
 	statement, err := t.statement(ctx, text)
 	if statement != nil {
 		return statement.QueryRowContext(ctx, arguments...).Scan(into...)
@@ -202,7 +232,7 @@ func (t *Tx) Row(ctx context.Context, text string, arguments []any, into ...any)
 func (t *Tx) Rows(
 	ctx context.Context, text string, arguments []any, each func(scan func(into ...any) error) error,
 ) (err error) {
-	rows, err := t.conn.QueryContext(ctx, t.db.numbered(text), arguments...)
+	rows, err := t.conn.QueryContext(t.until(ctx), t.db.numbered(text), arguments...)
 	if err != nil {
 		return err
 	}

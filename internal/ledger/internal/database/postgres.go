@@ -2,6 +2,8 @@ package database
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -34,7 +36,7 @@ func openPostgres(ctx context.Context, location string) (*DB, error) {
 	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cancelTime}
 	}
-	pool := stdlib.OpenDB(*config)
+	pool := sql.OpenDB(connector{stdlib.GetConnector(*config)})
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	pool.SetConnMaxIdleTime(time.Minute)
@@ -49,6 +51,15 @@ func openPostgres(ctx context.Context, location string) (*DB, error) {
 		return nil, errors.Join(err, pool.Close())
 	}
 	return db, nil
+}
+
+// connector connects although who asked for the connection has given up, for the next one who needs it: the server
+// starts a process for each attempt.
+type connector struct{ driver.Connector }
+
+// Connect implements [driver.Connector].
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	return c.Connector.Connect(context.WithoutCancel(ctx))
 }
 
 const (

@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"io/fs"
 	"net/url"
@@ -52,17 +53,17 @@ func openSQLite(ctx context.Context, dir string) (*DB, error) {
 		return nil
 	}
 	release := func() {
-		for _, statement := range db.prepared {
-			_ = statement.Close() // of a broken connection, it fails
+		for _, statement := range db.prepared { // before their connection, of whose memory they are
+			_ = statement.Close()
 		}
 		clear(db.prepared)
 		if db.writer != nil {
+			_ = db.writer.Raw(func(any) error { return driver.ErrBadConn }) // it is closed, and not used again
 			_ = db.writer.Close()
+			db.writer = nil
 		}
 	}
 	db.close = func() error {
-		db.mu.Lock()
-		defer db.mu.Unlock()
 		release()
 		return errors.Join(read.Close(), write.Close())
 	}
