@@ -163,11 +163,7 @@ func (l *Ledger) addOne(
 	}
 	sums[tenant].calls++
 	sums[tenant].bytes += int64(len(w.content))
-	denied := 0
-	if len(e.Record.Denials) > 0 {
-		denied = 1
-	}
-	values = append(values, denied, salt, string(w.content))
+	values = append(values, flag(len(e.Record.Denials) > 0), salt, string(w.content))
 	return own, l.insert(ctx, tx, values, wordsOf(e, l.options.NoWords))
 }
 

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -164,6 +163,13 @@ func (s *search) addWords() error {
 	return nil
 }
 
+func flag(set bool) int {
+	if set {
+		return 1
+	}
+	return 0
+}
+
 func valueOf(text *string) string {
 	if text == nil {
 		return ""
@@ -178,14 +184,14 @@ func (s *search) run(ctx context.Context) (page Page, err error) {
 		return page, err
 	}
 	size, full := 0, false
-	var at, id int64
+	var id int64
 	err = s.tx.Rows(ctx, text, s.arguments, func(scan func(into ...any) error) error {
 		if full || len(page.Entries) == s.filter.Limit {
-			page.Cursor = strconv.FormatInt(at, 36) + "-" + strconv.FormatInt(id, 36)
+			page.Cursor = page.Entries[len(page.Entries)-1].Record.CallID
 			return errEnough
 		}
 		var content []byte
-		if err := scan(&at, &id, &content); err != nil {
+		if err := scan(&id, &content); err != nil {
 			return err
 		}
 		entry, err := decode(content)
@@ -229,23 +235,31 @@ func (s *search) statement(ctx context.Context) (string, error) {
 	case sqlite:
 		from = "calls indexed by calls_" + rarest
 	}
-	if err := s.after(order); err != nil {
+	if err := s.after(ctx, order); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("select at, id, content from %s where %s order by %s limit %d", from,
+	return fmt.Sprintf("select calls.id, content from %s where %s order by %s limit %d", from,
 		strings.Join(s.other, " and "), order, s.filter.Limit+1), nil
 }
 
-// after adds the condition that calls come after those of the page before.
-func (s *search) after(order string) error {
+// after adds the condition that calls come after those of the page before. The cursor is the id of its last call, since
+// row numbers would tell how many calls other tenants make.
+func (s *search) after(ctx context.Context, order string) error {
 	if s.filter.Cursor == "" {
 		return nil
 	}
-	first, second, ok := strings.Cut(s.filter.Cursor, "-")
-	at, err := strconv.ParseInt(first, 36, 64)
-	id, err2 := strconv.ParseInt(second, 36, 64)
-	if !ok || err != nil || err2 != nil || s.filter.Parent != "" {
+	last, err := callID(s.filter.Cursor)
+	var at, id int64
+	if err == nil {
+		one := s.filter.Tenant
+		err = s.tx.Row(ctx, "select calls.at, calls.id from calls join tenants on tenants.id = calls.tenant "+
+			"where call_id = ? and (name = ? or ? = 0)", []any{last, clean(valueOf(one)), flag(one != nil)}, &at, &id)
+	}
+	switch {
+	case s.filter.Parent != "" || errors.Is(err, ErrID) || errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("%w: %q is no cursor of this search", ErrFilter, s.filter.Cursor)
+	case err != nil:
+		return err
 	}
 	if strings.HasPrefix(order, "at") {
 		s.where("(at, id) < (?, ?)", at, id)

@@ -147,7 +147,7 @@ func TestFilters(t *testing.T) {
 			}
 		}
 		for _, refused := range []ledger.Filter{
-			{Limit: -1}, {Limit: 1001}, {MaxBytes: -1}, {Cursor: "x"}, {Cursor: "1-"}, {Words: "-"}, {Parent: "x"},
+			{Limit: -1}, {Limit: 1001}, {MaxBytes: -1}, {Cursor: "x"}, {Cursor: id(99)}, {Cursor: id(3), Tenant: &acme}, {Words: "-"}, {Parent: "x"},
 		} {
 			_, err := l.Calls(t.Context(), refused)
 			require.Error(t, err, "%+v", refused)

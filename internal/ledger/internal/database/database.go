@@ -157,8 +157,8 @@ func (d *DB) onPool(ctx context.Context, begin string, whole bool, work func(tx 
 }
 
 // transact runs work in a transaction. The end of ctx ends neither the beginning nor the end of the transaction: nobody
-// would know whether they have had their effect. A connection that may still be in a transaction is broken, and must not
-// be used again.
+// would know whether they have had their effect. A connection that may still be in a transaction is broken, and must
+// not be used again.
 func transact(ctx context.Context, tx *Tx, begin string, work func(tx *Tx) error) (broken bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
