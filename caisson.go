@@ -66,7 +66,8 @@ type Options struct {
 	// including secrets.
 	Runtime runtime.Options
 	// Executor configures how batches are run. Its Recorder is called after the record is kept in
-	// StateDir.
+	// StateDir. If its Pause.Claim is nil, states are claimed where records are kept, so that of all processes that
+	// keep records there, one resumes a state.
 	Executor executor.Options
 	// Resolver returns the resolver through which calls reach the tools, such as a registry without
 	// some of them. If nil, the registry itself is used.
@@ -324,6 +325,7 @@ func (h *Host) start(options Options) (err error) {
 	e.Logger = cmp.Or(e.Logger, options.Logger)
 	if h.recorder.keeps() {
 		e.Recorder = h.recorder
+		e.Pause.Claim = cmp.Or[executor.Claimer](e.Pause.Claim, h.recorder)
 	}
 	var resolver executor.Resolver = h.registry
 	if options.Resolver != nil {

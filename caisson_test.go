@@ -3,6 +3,7 @@ package caisson_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -417,6 +418,45 @@ func TestStream(t *testing.T) {
 	}, show))(t)
 	assert.Equal(t, executor.Completed, report.Status)
 	assert.True(t, slices.Contains(kinds, tool.CallFinished), kinds)
+}
+
+// TestAttackResumedInTwoProcesses: a paused batch with an approval is resumed by two programs that keep their records in
+// one place, and runs once. The control are programs that keep them in two.
+func TestAttackResumedInTwoProcesses(t *testing.T) {
+	for name, shared := range map[string]bool{"one place": true, "control: two places": false} {
+		t.Run(name, func(t *testing.T) {
+			states := []string{filepath.Join(t.TempDir(), "state"), filepath.Join(t.TempDir(), "state")}
+			if shared {
+				states[1] = states[0]
+			}
+			var hosts []*caisson.Host
+			var sessions []*executor.Session
+			for _, state := range states {
+				host := greeting(t, caisson.Options{StateDir: state}, tooltest.Fields{"behavior": tooltest.Fields{"destructive": true}})
+				hosts = append(hosts, host)
+				sessions = append(sessions, noerr.Get(host.NewSession(executor.SessionOptions{ID: "one", Tenant: "acme"}))(t))
+			}
+			batch := greet
+			batch.Session = sessions[0]
+			report := noerr.Get(hosts[0].Execute(t.Context(), batch))(t)
+			require.Equal(t, executor.RequiresAction, report.Status)
+			asked, state := report.Pending[0], noerr.Get(json.Marshal(report.State))(t)
+			ran := 0
+			for i, host := range hosts {
+				var copied executor.State
+				require.NoError(t, json.Unmarshal(state, &copied))
+				report, err := host.Resume(t.Context(), executor.Resumption{
+					State: copied, Session: sessions[i], Approvals: []tool.Approval{{CallID: asked.CallID, Approve: true, Fingerprint: asked.Fingerprint}},
+				})
+				if err != nil {
+					require.ErrorIs(t, err, executor.ErrAlreadyResumed)
+				} else if report.Records[0].Result.Success {
+					ran++
+				}
+			}
+			assert.Equal(t, map[bool]int{true: 1, false: 2}[shared], ran)
+		})
+	}
 }
 
 // TestStreamEnds: Stream returns when show returns false and when the batch is rejected.

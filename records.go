@@ -119,6 +119,15 @@ func (r *recorder) entry(ended executor.Entry) ledger.Entry {
 	return kept
 }
 
+// Claim implements [executor.Claimer].
+func (r *recorder) Claim(ctx context.Context, key string, expires time.Time) (bool, error) {
+	kept, err := r.open(ctx)
+	if kept == nil {
+		return false, cmp.Or(err, ledger.ErrClosed)
+	}
+	return kept.Claim(ctx, key, expires)
+}
+
 func (r *recorder) close(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

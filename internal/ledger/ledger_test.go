@@ -3,10 +3,12 @@ package ledger_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -317,5 +319,38 @@ func TestAttackOpeningThatIsGivenUp(t *testing.T) {
 			require.NoError(t, l.Close(t.Context()))
 		}
 		appended(t, opened(t, ledger.Options{Location: location}), entry(100))
+	})
+}
+
+// TestClaims: of all who claim a state at the same time, one gets it, until it expires.
+func TestClaims(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		const processes, keys = 3, 10
+		var ours [keys]atomic.Int32
+		var group sync.WaitGroup
+		for range processes {
+			l := opened(t, ledger.Options{Location: location})
+			for range 4 {
+				group.Go(func() {
+					for n := range keys {
+						ok, err := l.Claim(t.Context(), fmt.Sprint("key", n), time.Now().Add(time.Hour))
+						assert.NoError(t, err)
+						if ok {
+							ours[n].Add(1)
+						}
+					}
+				})
+			}
+		}
+		group.Wait()
+		for n := range keys {
+			assert.EqualValues(t, 1, ours[n].Load(), n)
+		}
+		l := opened(t, ledger.Options{Location: location})
+		assert.True(t, noerr.Get(l.Claim(t.Context(), "short", time.Now().Add(50*time.Millisecond)))(t))
+		assert.False(t, noerr.Get(l.Claim(t.Context(), "short", time.Now().Add(time.Hour)))(t))
+		time.Sleep(100 * time.Millisecond)
+		assert.True(t, noerr.Get(l.Claim(t.Context(), "short", time.Now().Add(time.Hour)))(t))
+		assert.False(t, noerr.Get(l.Claim(t.Context(), "key1", time.Now().Add(time.Hour)))(t))
 	})
 }

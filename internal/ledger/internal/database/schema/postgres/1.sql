@@ -73,3 +73,10 @@ create index calls_denied on calls (denied, at, id, tenant, tool, person, sessio
 -- The words of a call, each once.
 alter table calls add column words tsvector;
 create index calls_words on calls using gin (words) where words is not null;
+
+-- The states of paused batches that were resumed, by digests of their keys, until no copy of them is accepted.
+create table claims (
+    key     bytea  primary key,
+    expires bigint not null
+);
+create index claims_expires on claims (expires);

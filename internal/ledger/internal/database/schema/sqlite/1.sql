@@ -72,3 +72,10 @@ create index calls_denied on calls (denied, at, id, tenant, tool, person, sessio
 
 -- The words of calls, by calls.id. The text holds each word once, and characters beyond ASCII are letters to "ascii".
 create virtual table words using fts5 (text, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
+
+-- The states of paused batches that were resumed, by digests of their keys, until no copy of them is accepted.
+create table claims (
+    key     blob    primary key,
+    expires integer not null
+) strict, without rowid;
+create index claims_expires on claims (expires);
