@@ -545,6 +545,8 @@ var guardFaults = []guardFault{
 		edits: in("internal/ledger/internal/database/database.go", "_, undone := tx.conn.ExecContext(whole, \"rollback\")", "_, undone := tx.conn.ExecContext(ctx, \"rollback\")\n\tundone = nil")},
 	{name: "a host claims paused batches for itself alone", pkg: ".", attack: "TestAttackResumedInTwoProcesses/one_place",
 		edits: in("caisson.go", "		e.Pause.Claim = cmp.Or[executor.Claimer](e.Pause.Claim, h.recorder)\n", "")},
+	{name: "the log of the database is as long as readers want", pkg: "internal/ledger", attack: "TestAttackReadersWithoutEnd",
+		edits: in("internal/ledger/internal/database/database.go", "d.commits%shortenAfter == 0", "d.commits < 0")},
 	{name: "records are removed by their number alone", pkg: "internal/ledger", attack: "TestAttackLargeRecords",
 		edits: in("internal/ledger/retain.go", "calls <= o.KeepCalls && bytes <= o.KeepBytes", "calls <= o.KeepCalls")},
 	{name: "records of who has most are removed first, whoever that is", pkg: "internal/ledger", attack: "TestAttackRecordsOfOthers",

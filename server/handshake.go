@@ -106,7 +106,11 @@ func (s *socket) mayDecrypt(part []byte) bool {
 	if of == nil {
 		return false
 	}
-	wait := time.NewTimer(of.of(begun, time.Now()))
+	owed := of.of(begun, time.Now())
+	if owed < leastDelay {
+		return true
+	}
+	wait := time.NewTimer(owed)
 	defer wait.Stop()
 	select {
 	case <-wait.C:

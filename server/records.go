@@ -8,12 +8,13 @@ import (
 // Decrypting a record takes a tenth of the time in which a request is refused, whatever it holds: one byte, nothing, or
 // an update of the key. A record is short if it has fewer than fairRecord bytes. More than freeRecords of those end a
 // connection without an authenticated request. The others of a tenant wait, until all its connections together have
-// sent about one per recordTime, a quarter of what one processor decrypts: libraries choose the records in which they
-// send a body that is written in small pieces.
+// sent about one per recordTime, which is a little more than decrypting one takes: libraries choose the records in
+// which they send a body that is written in small pieces.
 const (
 	fairRecord  = 256
 	freeRecords = 64
-	recordTime  = 40 * time.Microsecond
+	recordTime  = 10 * time.Microsecond
+	leastDelay  = time.Millisecond // a shorter one is not worth a timer
 	mostDelayed = time.Second
 	// aheadBytes is how much is read beyond the end of a record, so that few short ones are read at once.
 	aheadBytes = 1 << 10

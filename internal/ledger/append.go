@@ -164,7 +164,7 @@ func (l *Ledger) addOne(
 	sums[tenant].calls++
 	sums[tenant].bytes += int64(len(w.content))
 	values = append(values, flag(len(e.Record.Denials) > 0), salt, string(w.content))
-	return own, l.insert(ctx, tx, values, wordsOf(e, l.options.NoWords))
+	return own, l.insert(ctx, tx, values, l.wordsOf(tenant, e))
 }
 
 const insertCall = `insert into calls (chain, seq, call_id, at, digest, hash, parent, tenant, tool, person, session,

@@ -1,10 +1,13 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,10 +61,14 @@ func (l *Ledger) Calls(ctx context.Context, f Filter) (page Page, err error) {
 	}
 	err = l.database.View(ctx, func(tx *database.Tx) error {
 		s := search{ledger: l, tx: tx, filter: f}
-		if some, err := s.build(ctx); err != nil || !some {
+		some, err := s.build(ctx)
+		if err != nil || !some {
 			return err
 		}
-		page, err = s.run(ctx)
+		found, err := s.places(ctx)
+		if err == nil {
+			page, err = s.read(ctx, found)
+		}
 		return err
 	})
 	return page, l.failure("find", err)
@@ -72,11 +79,16 @@ type search struct {
 	ledger    *Ledger
 	tx        *database.Tx
 	filter    Filter
+	tenants   []int64     // whose calls are asked for
 	equal     []condition // each has an index
 	other     []string
-	arguments []any // of other
-	words     string
+	arguments []any    // of other
+	words     []string // nil for any
+	last      place    // of the page before; the zero value for the first page
 }
+
+// place is where a call is in the order of calls.
+type place struct{ at, id int64 }
 
 // condition says that a column must have a value. The table has an index for it, which is named by the column.
 type condition struct {
@@ -91,19 +103,18 @@ func equal(column string, value any) condition {
 // build makes the conditions of the filter. It reports whether any call can meet them.
 func (s *search) build(ctx context.Context) (some bool, err error) {
 	f := &s.filter
+	if s.tenants, err = s.tenantIDs(ctx); err != nil || len(s.tenants) == 0 {
+		return false, err
+	}
 	for _, of := range []struct {
 		column string
 		kind   nameKind
 		text   string
-		asked  bool
 	}{
-		{"session", sessionName, f.Session, f.Session != ""},
-		{"person", personName, f.User, f.User != ""},
-		{"tool", toolName, f.Tool, f.Tool != ""},
-		{"outcome", outcomeName, f.Outcome, f.Outcome != ""},
-		{"tenant", tenantName, valueOf(f.Tenant), f.Tenant != nil},
+		{"session", sessionName, f.Session}, {"person", personName, f.User}, {"tool", toolName, f.Tool},
+		{"outcome", outcomeName, f.Outcome},
 	} {
-		if !of.asked {
+		if of.text == "" {
 			continue
 		}
 		id, err := idOf(ctx, s.tx, of.kind, of.text)
@@ -118,22 +129,8 @@ func (s *search) build(ctx context.Context) (some bool, err error) {
 	if f.Denied {
 		s.equal = append(s.equal, condition{"denied", "denied = 1", nil})
 	}
-	if f.Parent != "" {
-		parent, err := callID(f.Parent)
-		if err != nil {
-			return false, err
-		}
-		s.equal = append(s.equal, equal("parent", parent))
-	}
-	if f.Prefix != "" {
-		first, last, err := idRange(f.Prefix)
-		if err != nil {
-			return false, err
-		}
-		s.where("call_id between ? and ?", first, last)
-	}
-	if f.TopLevel {
-		s.where("parent is null")
+	if err := s.addIDs(); err != nil {
+		return false, err
 	}
 	if !f.From.IsZero() {
 		s.where("at >= ?", f.From.UnixMilli())
@@ -141,7 +138,51 @@ func (s *search) build(ctx context.Context) (some bool, err error) {
 	if !f.To.IsZero() {
 		s.where("at < ?", f.To.UnixMilli())
 	}
-	return true, s.addWords()
+	if err := s.addWords(); err != nil {
+		return false, err
+	}
+	return true, s.addCursor(ctx)
+}
+
+// tenantIDs returns the ids of the tenants whose calls are asked for.
+func (s *search) tenantIDs(ctx context.Context) (ids []int64, err error) {
+	if s.filter.Tenant != nil {
+		id, err := idOf(ctx, s.tx, tenantName, *s.filter.Tenant)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, nil
+		}
+		return []int64{id}, err
+	}
+	err = s.tx.Rows(ctx, "select id from tenants", nil, func(scan func(into ...any) error) error {
+		var id int64
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, err
+}
+
+// addIDs adds the conditions on ids of calls.
+func (s *search) addIDs() error {
+	f := &s.filter
+	if f.Parent != "" {
+		parent, err := callID(f.Parent)
+		if err != nil {
+			return err
+		}
+		s.where("parent = ?", parent)
+	}
+	if f.Prefix != "" {
+		first, last, err := idRange(f.Prefix)
+		if err != nil {
+			return err
+		}
+		s.where("call_id between ? and ?", first, last)
+	}
+	if f.TopLevel {
+		s.where("parent is null")
+	}
+	return nil
 }
 
 func (s *search) where(condition string, arguments ...any) {
@@ -150,17 +191,152 @@ func (s *search) where(condition string, arguments ...any) {
 }
 
 func (s *search) addWords() error {
-	asked := askedWords(s.filter.Words)
+	s.words = askedWords(s.filter.Words)
 	switch {
 	case s.filter.Words == "":
 		return nil
 	case s.ledger.options.NoWords:
 		return fmt.Errorf("%w: the ledger keeps no index of words", ErrFilter)
-	case len(asked) == 0:
+	case len(s.words) == 0:
 		return fmt.Errorf("%w: %q has no word", ErrFilter, s.filter.Words)
 	}
-	s.words = s.ledger.database.Only(`"`+strings.Join(asked, `" "`)+`"`, "'"+strings.Join(asked, "' & '")+"'")
 	return nil
+}
+
+// addCursor finds the last call of the page before. The cursor is its id, since the numbers of rows would tell how many
+// calls other tenants make.
+func (s *search) addCursor(ctx context.Context) error {
+	if s.filter.Cursor == "" {
+		return nil
+	}
+	last, err := callID(s.filter.Cursor)
+	var tenant int64
+	if err == nil {
+		err = s.tx.Row(ctx, "select at, id, tenant from calls where call_id = ? and tenant is not null", []any{last},
+			&s.last.at, &s.last.id, &tenant)
+	}
+	switch {
+	case errors.Is(err, ErrID) || errors.Is(err, sql.ErrNoRows) || err == nil && !slices.Contains(s.tenants, tenant) ||
+		s.filter.Parent != "":
+		return fmt.Errorf("%w: %q is no cursor of this search", ErrFilter, s.filter.Cursor)
+	}
+	return err
+}
+
+// places returns where the calls are that are asked for, in order: one more than the limit, if there are as many. Those
+// of each tenant are found alone.
+func (s *search) places(ctx context.Context) (found []place, err error) {
+	for _, tenant := range s.tenants {
+		text, arguments, err := s.statement(ctx, tenant)
+		if err != nil {
+			return nil, err
+		}
+		err = s.tx.Rows(ctx, text, arguments, func(scan func(into ...any) error) error {
+			var p place
+			err := scan(&p.at, &p.id)
+			found = append(found, p)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if s.filter.Parent != "" {
+		return found, nil // one tenant's, in the order of their ids
+	}
+	slices.SortFunc(found, func(a, b place) int {
+		if s.words == nil && a.at != b.at {
+			return cmp.Compare(b.at, a.at)
+		}
+		return cmp.Compare(b.id, a.id)
+	})
+	return found[:min(len(found), s.filter.Limit+1)], nil
+}
+
+// read reads the calls at places, as far as they fit on a page.
+func (s *search) read(ctx context.Context, found []place) (page Page, err error) {
+	size := 0
+	for i, p := range found {
+		if i == s.filter.Limit || size >= s.filter.MaxBytes {
+			page.Cursor = page.Entries[i-1].Record.CallID
+			break
+		}
+		var content []byte
+		if err := s.tx.Row(ctx, "select content from calls where id = ?", []any{p.id}, &content); err != nil {
+			return page, err
+		}
+		entry, err := decode(content)
+		if err != nil {
+			return page, fmt.Errorf("row %d: %w", p.id, err)
+		}
+		page.Entries = append(page.Entries, entry)
+		size += len(content)
+	}
+	return page, nil
+}
+
+// statement returns the search for the calls of one tenant. With words, SQLite passes through the index of words, and
+// otherwise through the index of the condition that the fewest calls meet. PostgreSQL chooses for itself.
+func (s *search) statement(ctx context.Context, tenant int64) (text string, arguments []any, err error) {
+	from, order, after := "calls", "at desc, id desc", "(at, id) < (?, ?)"
+	conditions, arguments := append([]string{"tenant = ?"}, s.other...), append([]any{tenant}, s.arguments...)
+	where := func(condition string, values ...any) {
+		conditions, arguments = append(conditions, condition), append(arguments, values...)
+	}
+	for _, c := range s.equal {
+		where(c.text, c.arguments...)
+	}
+	afterValues := []any{s.last.at, s.last.id}
+	switch sqlite := s.ledger.database.Only("sqlite", "") != ""; {
+	case s.filter.Parent != "":
+		order = "call_id"
+	case s.words != nil && sqlite:
+		from, order = "words cross join calls on calls.id = words.rowid", "words.rowid desc"
+		where("words match ?", `"`+strings.Join(ofTenant(tenant, s.words), `" "`)+`"`)
+		after, afterValues = "words.rowid < ?", afterValues[1:]
+	case s.words != nil:
+		order = "id desc"
+		where("words @@ cast(? as tsquery)", "'"+strings.Join(ofTenant(tenant, s.words), "' & '")+"'")
+		after, afterValues = "id < ?", afterValues[1:]
+	case sqlite && s.filter.Prefix == "":
+		rarest, err := s.rarest(ctx, tenant)
+		if err != nil {
+			return "", nil, err
+		}
+		from = "calls indexed by calls_" + rarest
+		if rarest != "tenant" && rarest != "denied" { // of the columns of which the index has those that are not null
+			where(rarest + " is not null")
+		}
+	}
+	where("tenant is not null")
+	if s.last != (place{}) {
+		where(after, afterValues...)
+	}
+	return fmt.Sprintf("select at, calls.id from %s where %s order by %s limit %d", from,
+		strings.Join(conditions, " and "), order, s.filter.Limit+1), arguments, nil
+}
+
+// manyCalls is how many calls are counted to find the rarest condition. It takes a third of a millisecond.
+const manyCalls = 2000
+
+// rarest returns the column of the condition that the fewest calls of a tenant meet, or "tenant" if there is none.
+func (s *search) rarest(ctx context.Context, tenant int64) (string, error) {
+	best, fewest := "tenant", int64(math.MaxInt64)
+	for _, c := range s.equal {
+		if len(s.equal) == 1 {
+			return c.column, nil
+		}
+		var n int64
+		some := fmt.Sprintf("select 1 from calls where tenant = ? and %s limit %d", c.text, manyCalls)
+		err := s.tx.Row(ctx, "select count(*) from ("+some+") as counted", append([]any{tenant}, c.arguments...), &n)
+		if err != nil {
+			return "", err
+		}
+		if n < fewest {
+			best, fewest = c.column, n
+		}
+	}
+	return best, nil
 }
 
 func flag(set bool) int {
@@ -168,131 +344,6 @@ func flag(set bool) int {
 		return 1
 	}
 	return 0
-}
-
-func valueOf(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
-// run runs the search.
-func (s *search) run(ctx context.Context) (page Page, err error) {
-	text, err := s.statement(ctx)
-	if err != nil {
-		return page, err
-	}
-	size, full := 0, false
-	var id int64
-	err = s.tx.Rows(ctx, text, s.arguments, func(scan func(into ...any) error) error {
-		if full || len(page.Entries) == s.filter.Limit {
-			page.Cursor = page.Entries[len(page.Entries)-1].Record.CallID
-			return errEnough
-		}
-		var content []byte
-		if err := scan(&id, &content); err != nil {
-			return err
-		}
-		entry, err := decode(content)
-		if err != nil {
-			return fmt.Errorf("row %d: %w", id, err)
-		}
-		page.Entries = append(page.Entries, entry)
-		size += len(content)
-		full = size >= s.filter.MaxBytes
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return page, err
-}
-
-var errEnough = errors.New("enough rows")
-
-// statement returns the text of the search. With words, SQLite passes through the index of words, and otherwise
-// through the index of the condition that the fewest calls meet. PostgreSQL chooses for itself.
-func (s *search) statement(ctx context.Context) (string, error) {
-	rarest, err := s.rarest(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, c := range s.equal {
-		s.where(c.text, c.arguments...)
-	}
-	s.where("tenant is not null")
-	from, order := "calls", "at desc, id desc"
-	switch sqlite := s.ledger.database.Only("sqlite", "") != ""; {
-	case s.filter.Parent != "":
-		order = "call_id"
-	case s.words != "" && sqlite:
-		from, order = "words cross join calls on calls.id = words.rowid", "words.rowid desc"
-		s.where("words match ?", s.words)
-	case s.words != "":
-		s.where("words @@ cast(? as tsquery)", s.words)
-		order = "id desc"
-	case sqlite:
-		from = "calls indexed by calls_" + rarest
-	}
-	if err := s.after(ctx, order); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("select calls.id, content from %s where %s order by %s limit %d", from,
-		strings.Join(s.other, " and "), order, s.filter.Limit+1), nil
-}
-
-// after adds the condition that calls come after those of the page before. The cursor is the id of its last call, since
-// row numbers would tell how many calls other tenants make.
-func (s *search) after(ctx context.Context, order string) error {
-	if s.filter.Cursor == "" {
-		return nil
-	}
-	last, err := callID(s.filter.Cursor)
-	var at, id int64
-	if err == nil {
-		one := s.filter.Tenant
-		err = s.tx.Row(ctx, "select calls.at, calls.id from calls join tenants on tenants.id = calls.tenant "+
-			"where call_id = ? and (name = ? or ? = 0)", []any{last, clean(valueOf(one)), flag(one != nil)}, &at, &id)
-	}
-	switch {
-	case s.filter.Parent != "" || errors.Is(err, ErrID) || errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("%w: %q is no cursor of this search", ErrFilter, s.filter.Cursor)
-	case err != nil:
-		return err
-	}
-	if strings.HasPrefix(order, "at") {
-		s.where("(at, id) < (?, ?)", at, id)
-	} else {
-		s.where("calls.id < ?", id)
-	}
-	return nil
-}
-
-// manyCalls is how many calls are counted to find the rarest condition. It takes a third of a millisecond.
-const manyCalls = 2000
-
-// rarest returns the column of the condition that the fewest calls meet, or "at" if there is none.
-func (s *search) rarest(ctx context.Context) (string, error) {
-	if len(s.equal) == 0 {
-		return "at", nil
-	}
-	if len(s.equal) == 1 {
-		return s.equal[0].column, nil
-	}
-	best, fewest := "", int64(0)
-	for _, c := range s.equal {
-		var n int64
-		err := s.tx.Row(ctx, fmt.Sprintf("select count(*) from (select 1 from calls where %s limit %d) as counted", c.text,
-			manyCalls), c.arguments, &n)
-		if err != nil {
-			return "", err
-		}
-		if best == "" || n < fewest {
-			best, fewest = c.column, n
-		}
-	}
-	return best, nil
 }
 
 // Find returns the call with an id, or with a unique prefix of one of at least 8 characters.

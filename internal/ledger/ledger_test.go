@@ -354,3 +354,66 @@ func TestClaims(t *testing.T) {
 		assert.False(t, noerr.Get(l.Claim(t.Context(), "key1", time.Now().Add(time.Hour)))(t))
 	})
 }
+
+// TestAttackReadersWithoutEnd: readers overlap, so that SQLite's log cannot be reset, and would grow for as long. The
+// control is how much is written in all.
+func TestAttackReadersWithoutEnd(t *testing.T) {
+	location := filepath.Join(t.TempDir(), "state")
+	l := opened(t, ledger.Options{Location: location})
+	long := strings.Repeat("word ", 20_000)
+	raw := noerr.Get(database.Open(t.Context(), location))(t)
+	t.Cleanup(func() { assert.NoError(t, raw.Close()) })
+	ctx, cancel := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = l.Calls(ctx, ledger.Filter{Words: "word", Limit: 5})
+			}
+		})
+	}
+	written, most := int64(0), int64(0)
+	for n := range 250 {
+		e := entry(n, func(e *ledger.Entry) { e.Record.Result.Output = long })
+		appended(t, l, e)
+		written += int64(len(long))
+		if info, err := os.Stat(filepath.Join(location, database.FileName+"-wal")); err == nil {
+			most = max(most, info.Size())
+		}
+	}
+	cancel()
+	readers.Wait()
+	assert.Greater(t, written, int64(23<<20), "the control: with its index and the pages around it, it is more")
+	assert.Less(t, most, int64(23<<20))
+}
+
+// TestAttackWordsOfOthers: a search for a word that many calls of another tenant have takes no longer than one for a
+// word that nobody has. The control is the search of the other tenant.
+func TestAttackWordsOfOthers(t *testing.T) {
+	const calls = 6_000
+	l := opened(t, ledger.Options{Location: filepath.Join(t.TempDir(), "state")})
+	var group sync.WaitGroup
+	for w := range 50 {
+		group.Go(func() {
+			for n := range calls / 50 {
+				assert.NoError(t, l.Append(t.Context(), entry(w*1000+n, func(e *ledger.Entry) { e.Tenant, e.Record.Function.Arguments = "victim", `"common"` })))
+			}
+		})
+	}
+	group.Wait()
+	appended(t, l, entry(1_000_000, func(e *ledger.Entry) { e.Tenant = "attacker" }))
+	took := func(tenant, word string, tool string) time.Duration {
+		best := time.Hour
+		for range 20 {
+			began := time.Now()
+			page := noerr.Get(l.Calls(t.Context(), ledger.Filter{Tenant: &tenant, Words: word, Tool: tool, Denied: true}))(t)
+			best = min(best, time.Since(began))
+			assert.Empty(t, page.Entries)
+		}
+		return best
+	}
+	none, others, own := took("attacker", "nothing", "probe"), took("attacker", "common", "probe"), took("victim", "common", "probe")
+	assert.Less(t, others, 3*none+time.Millisecond)
+	assert.Greater(t, own, 5*none, "the control")
+	assert.Less(t, took("attacker", "", "probe"), 3*none+time.Millisecond)
+}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -15,14 +16,14 @@ const (
 	maxAsked      = 16       // words of a search
 )
 
-// wordsOf returns the words of a call's arguments and result, each once, with spaces between them.
-func wordsOf(e *Entry, none bool) string {
-	if none {
+// wordsOf returns the words of a call's arguments and result as they are indexed, with spaces between them.
+func (l *Ledger) wordsOf(tenant int64, e *Entry) string {
+	if l.options.NoWords {
 		return ""
 	}
 	result := e.Result()
 	left, seen := maxWordsBytes, map[string]bool{}
-	var b strings.Builder
+	var words []string
 	texts := []string{e.Record.Function.Arguments, result.Error, result.Output, string(result.Data)}
 	for _, part := range result.Content {
 		texts = append(texts, textOf(part))
@@ -33,14 +34,22 @@ func wordsOf(e *Entry, none bool) string {
 		eachWord(text, func(word string) {
 			if !seen[word] {
 				seen[word] = true
-				if b.Len() > 0 {
-					b.WriteByte(' ')
-				}
-				b.WriteString(word)
+				words = append(words, word)
 			}
 		})
 	}
-	return b.String()
+	return strings.Join(ofTenant(tenant, words), " ")
+}
+
+// ofTenant returns the words as the index has them: behind the id of the tenant, so that a search passes through the
+// calls of one tenant.
+func ofTenant(tenant int64, words []string) []string {
+	before := strconv.FormatInt(tenant, 36) + "x"
+	own := make([]string, len(words))
+	for i, word := range words {
+		own[i] = before + word
+	}
+	return own
 }
 
 // textOf returns the text of a part, and nothing of other parts.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,6 +40,7 @@ type DB struct {
 	kind      kind
 	pool      *sql.DB      // of SQLite, the connections that only read
 	using     sync.RWMutex // held for writing to close it
+	reading   sync.RWMutex // held for writing to shorten the log of SQLite
 	closed    bool         // written with both locks
 	close     func() error
 	reserving *sql.Conn    // of PostgreSQL, what holds the reserved numbers
@@ -46,7 +48,9 @@ type DB struct {
 
 	// SQLite has one connection that writes, since a second would only wait for it. Its statements stay prepared;
 	// pgx does the same for those of PostgreSQL.
-	mu       sync.Mutex                      // held while it is used
+	mu       sync.Mutex // held while it is used
+	log      string     // the path of its log
+	commits  int
 	writer   *sql.Conn                       // nil with PostgreSQL
 	renew    func(ctx context.Context) error // replaces the writer
 	prepared map[string]*sql.Stmt
@@ -128,6 +132,27 @@ func (d *DB) Update(ctx context.Context, work func(tx *Tx) error) error {
 	if broken {
 		err = errors.Join(err, d.renew(context.WithoutCancel(ctx)))
 	}
+	if d.commits++; err == nil && d.commits%shortenAfter == 0 {
+		err = d.shorten(context.WithoutCancel(ctx))
+	}
+	return err
+}
+
+// SQLite's log grows for as long as there is any reader, and readers can overlap for ever. So after every shortenAfter
+// transactions, the log is looked at, and beyond maxLog bytes, it is emptied while nobody in this process reads.
+const (
+	shortenAfter = 64
+	maxLog       = 16 << 20
+)
+
+// shorten empties the log if it is long. Readers of other processes may prevent it. The caller must hold d.mu.
+func (d *DB) shorten(ctx context.Context) error {
+	if info, err := os.Stat(d.log); err != nil || info.Size() < maxLog {
+		return nil
+	}
+	d.reading.Lock()
+	defer d.reading.Unlock()
+	_, err := d.writer.ExecContext(ctx, "pragma wal_checkpoint(truncate)")
 	return err
 }
 
@@ -144,6 +169,8 @@ func (d *DB) onPool(ctx context.Context, begin string, whole bool, work func(tx 
 	if d.closed {
 		return errClosed
 	}
+	d.reading.RLock()
+	defer d.reading.RUnlock()
 	conn, err := d.pool.Conn(ctx)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func openSQLite(ctx context.Context, dir string) (*DB, error) {
 		return nil, errors.Join(err, write.Close())
 	}
 	read.SetMaxOpenConns(readers)
-	db := &DB{kind: sqliteKind, pool: read, prepared: map[string]*sql.Stmt{}}
+	db := &DB{kind: sqliteKind, pool: read, prepared: map[string]*sql.Stmt{}, log: path + "-wal"}
 	db.unmoved = func() error {
 		if now, err := os.Lstat(path); err != nil || !os.SameFile(opened, now) {
 			return &fs.PathError{Op: "write", Path: path, Err: errors.Join(ErrMoved, err)}

@@ -61,16 +61,17 @@ create table calls (
 create unique index calls_link on calls (chain, seq);
 create unique index calls_id on calls (call_id);
 create index calls_parent on calls (parent, call_id) where parent is not null;
--- Each of these holds all that can be asked for, so that what does not match is passed over without its row.
-create index calls_at on calls (at, id, tenant, tool, person, session, outcome, denied) where tenant is not null;
+create index calls_at on calls (at, id) where tenant is not null;
+-- Each of these holds all that can be asked for, so that what does not match is passed over without its row. All begin
+-- with the tenant, whose searches must not take longer the more calls others make.
 create index calls_tenant on calls (tenant, at, id, tool, person, session, outcome, denied) where tenant is not null;
-create index calls_tool on calls (tool, at, id, tenant, person, session, outcome, denied) where tool is not null;
-create index calls_person on calls (person, at, id, tenant, tool, session, outcome, denied) where person is not null;
-create index calls_session on calls (session, at, id, tenant, tool, person, outcome, denied) where session is not null;
-create index calls_outcome on calls (outcome, at, id, tenant, tool, person, session, denied) where outcome is not null;
-create index calls_denied on calls (denied, at, id, tenant, tool, person, session, outcome) where denied = 1;
+create index calls_tool on calls (tenant, tool, at, id, person, session, outcome, denied) where tool is not null;
+create index calls_person on calls (tenant, person, at, id, tool, session, outcome, denied) where person is not null;
+create index calls_session on calls (tenant, session, at, id, tool, person, outcome, denied) where session is not null;
+create index calls_outcome on calls (tenant, outcome, at, id, tool, person, session, denied) where outcome is not null;
+create index calls_denied on calls (tenant, at, id, tool, person, session, outcome, denied) where denied = 1;
 
--- The words of a call, each once.
+-- The words of a call, each once, behind the id of the tenant.
 alter table calls add column words tsvector;
 create index calls_words on calls using gin (words) where words is not null;
 

@@ -61,16 +61,18 @@ create table calls (
 create unique index calls_link on calls (chain, seq);
 create unique index calls_id on calls (call_id);
 create index calls_parent on calls (parent, call_id) where parent is not null;
--- Each of these holds all that can be asked for, so that what does not match is passed over without its row.
-create index calls_at on calls (at, id, tenant, tool, person, session, outcome, denied) where tenant is not null;
+create index calls_at on calls (at, id) where tenant is not null;
+-- Each of these holds all that can be asked for, so that what does not match is passed over without its row. All begin
+-- with the tenant, whose searches must not take longer the more calls others make.
 create index calls_tenant on calls (tenant, at, id, tool, person, session, outcome, denied) where tenant is not null;
-create index calls_tool on calls (tool, at, id, tenant, person, session, outcome, denied) where tool is not null;
-create index calls_person on calls (person, at, id, tenant, tool, session, outcome, denied) where person is not null;
-create index calls_session on calls (session, at, id, tenant, tool, person, outcome, denied) where session is not null;
-create index calls_outcome on calls (outcome, at, id, tenant, tool, person, session, denied) where outcome is not null;
-create index calls_denied on calls (denied, at, id, tenant, tool, person, session, outcome) where denied = 1;
+create index calls_tool on calls (tenant, tool, at, id, person, session, outcome, denied) where tool is not null;
+create index calls_person on calls (tenant, person, at, id, tool, session, outcome, denied) where person is not null;
+create index calls_session on calls (tenant, session, at, id, tool, person, outcome, denied) where session is not null;
+create index calls_outcome on calls (tenant, outcome, at, id, tool, person, session, denied) where outcome is not null;
+create index calls_denied on calls (tenant, at, id, tool, person, session, outcome, denied) where denied = 1;
 
--- The words of calls, by calls.id. The text holds each word once, and characters beyond ASCII are letters to "ascii".
+-- The words of calls, by calls.id. The text holds each word once, behind the id of the tenant. Characters beyond ASCII
+-- are letters to "ascii".
 create virtual table words using fts5 (text, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
 
 -- The states of paused batches that were resumed, by digests of their keys, until no copy of them is accepted.
