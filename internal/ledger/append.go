@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
+	"sync"
 
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
 )
@@ -12,7 +13,7 @@ import (
 // Bounds of a group of entries that are committed together.
 const (
 	maxGroup      = 256
-	maxGroupBytes = 8 << 20
+	maxGroupBytes = 1 << 20
 )
 
 // waiting is an entry whose caller waits for it to be committed.
@@ -35,8 +36,8 @@ func (l *Ledger) Append(ctx context.Context, entry Entry) error {
 		return l.failure("append", err)
 	}
 	w := &waiting{&entry, id, content, make(chan error, 1)}
-	if err := l.enqueue(ctx, w); err != nil {
-		return l.failure("append", err)
+	if !l.queue.add(w) {
+		return l.failure("append", ErrClosed)
 	}
 	select {
 	case err := <-w.done:
@@ -46,37 +47,68 @@ func (l *Ledger) Append(ctx context.Context, entry Entry) error {
 	}
 }
 
-func (l *Ledger) enqueue(ctx context.Context, w *waiting) error {
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return ErrClosed
-	}
-	l.joining.Add(1)
-	l.mu.Unlock()
-	defer l.joining.Done()
-	select {
-	case l.queue <- w:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// turns are the entries that wait to be committed. Tenants take turns, so that one with many or long entries delays
+// those of others by a group at most.
+type turns struct {
+	mu     sync.Mutex
+	some   sync.Cond
+	of     map[string][]*waiting
+	order  []string // the tenants in of, in the order of their turns
+	closed bool
 }
 
-// write commits what is in the queue, group by group, until the queue is closed.
+// add adds an entry, and returns false once the turns are closed.
+func (q *turns) add(w *waiting) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	tenant := w.entry.Tenant
+	if len(q.of[tenant]) == 0 {
+		q.order = append(q.order, tenant)
+	}
+	q.of[tenant] = append(q.of[tenant], w)
+	q.some.Signal()
+	return true
+}
+
+// next waits for entries, and returns a group of them: nil once the turns are closed and there are none.
+func (q *turns) next() (group []*waiting, bytes int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.order) == 0 && !q.closed {
+		q.some.Wait()
+	}
+	for len(q.order) > 0 && len(group) < maxGroup && bytes < maxGroupBytes {
+		tenant := q.order[0]
+		first, rest := q.of[tenant][0], q.of[tenant][1:]
+		if q.order = q.order[1:]; len(rest) > 0 {
+			q.of[tenant] = rest
+			q.order = append(q.order, tenant)
+		} else {
+			delete(q.of, tenant)
+		}
+		group, bytes = append(group, first), bytes+len(first.content)
+	}
+	return group, bytes
+}
+
+// close has next return what is left, and then nothing.
+func (q *turns) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.some.Broadcast()
+}
+
+// write commits the entries, group by group, until the turns are closed.
 func (l *Ledger) write(ctx context.Context) {
 	defer close(l.ended)
-	for first := range l.queue {
-		group, bytes := []*waiting{first}, len(first.content)
-		for more := true; more && len(group) < maxGroup && bytes < maxGroupBytes; {
-			select {
-			case next, open := <-l.queue:
-				if more = open; open {
-					group, bytes = append(group, next), bytes+len(next.content)
-				}
-			default:
-				more = false
-			}
+	for {
+		group, bytes := l.queue.next()
+		if len(group) == 0 {
+			return
 		}
 		l.commit(ctx, group)
 		if l.count(len(group), bytes) {

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -256,6 +257,28 @@ func TestAttackLargeRecords(t *testing.T) {
 		assert.Less(t, len(held)*size, most)
 		assert.Greater(t, len(held)*size, most/2, "no more is removed than has to be")
 		assert.Equal(t, id(39), held[0])
+	})
+}
+
+// TestSumsOfTenants: what a tenant takes is counted in bytes, in whatever language it writes.
+func TestSumsOfTenants(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		for n := range 20 {
+			appended(t, l, entry(n, func(e *ledger.Entry) { e.Record.Result.Output = strings.Repeat("日", 1000) }))
+			if n%2 == 0 {
+				noerr.Get(l.Erase(t.Context(), "", ""))(t)
+			}
+		}
+		raw := noerr.Get(database.Open(t.Context(), location))(t)
+		defer func() { assert.NoError(t, raw.Close()) }()
+		var calls, bytes, trueCalls, trueBytes int64
+		require.NoError(t, raw.View(t.Context(), func(tx *database.Tx) error {
+			return errors.Join(tx.Row(t.Context(), "select calls, bytes from tenants", nil, &calls, &bytes),
+				tx.Row(t.Context(), "select count(content), sum(octet_length(content)) from calls", nil, &trueCalls, &trueBytes))
+		}))
+		assert.Equal(t, []int64{trueCalls, trueBytes}, []int64{calls, bytes})
+		assert.Positive(t, calls)
 	})
 }
 

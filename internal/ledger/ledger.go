@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
@@ -76,15 +77,13 @@ type Ledger struct {
 	key      ed25519.PrivateKey // nil to sign nothing
 	chain    int64
 
-	queue      chan *waiting
+	queue      turns
 	ended      chan struct{} // closed when the queue has been written
 	added      added
 	due        chan struct{} // gets one when there may be something to prune or to sign
 	maintained sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	joining sync.WaitGroup // those that are about to join the queue
+	closed atomic.Bool
 
 	names names // used by the writer alone
 }
@@ -109,7 +108,8 @@ func Open(ctx context.Context, options Options) (*Ledger, error) {
 	if err != nil {
 		return nil, l.failure("open", errors.Join(err, l.database.Close()))
 	}
-	l.queue, l.ended, l.due = make(chan *waiting, maxGroup), make(chan struct{}), make(chan struct{}, 1)
+	l.queue.of, l.ended, l.due = map[string][]*waiting{}, make(chan struct{}), make(chan struct{}, 1)
+	l.queue.some.L = &l.queue.mu
 	go l.write(ctx)
 	l.maintained.Add(1)
 	go l.maintain(ctx)
@@ -145,15 +145,10 @@ func (l *Ledger) complete() error {
 // Close waits until what was appended is written, signs a last checkpoint, and closes the ledger. A second call does
 // nothing.
 func (l *Ledger) Close(ctx context.Context) error {
-	l.mu.Lock()
-	closed := l.closed
-	l.closed = true
-	l.mu.Unlock()
-	if closed {
+	if l.closed.Swap(true) {
 		return nil
 	}
-	l.joining.Wait()
-	close(l.queue)
+	l.queue.close()
 	<-l.ended
 	l.maintained.Wait()
 	var err error

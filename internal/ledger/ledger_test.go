@@ -417,3 +417,37 @@ func TestAttackWordsOfOthers(t *testing.T) {
 	assert.Greater(t, own, 5*none, "the control")
 	assert.Less(t, took("attacker", "", "probe"), 3*none+time.Millisecond)
 }
+
+// TestAttackRecordsInTheWay: a tenant keeps many long records waiting to be committed. Those of another tenant wait for
+// a few of them. The control are the attacker's own.
+func TestAttackRecordsInTheWay(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		var next atomic.Int32
+		ctx, cancel := context.WithCancel(t.Context())
+		var attacking sync.WaitGroup
+		var own atomic.Int64 // the time of one
+		long := strings.Repeat("some words <", 60_000)
+		for range 32 {
+			attacking.Go(func() {
+				for ctx.Err() == nil {
+					began := time.Now()
+					assert.NoError(t, l.Append(t.Context(), entry(1000+int(next.Add(1)), func(e *ledger.Entry) {
+						e.Tenant, e.Record.Result.Output = "attacker", long
+					})))
+					own.Store(int64(time.Since(began)))
+				}
+			})
+		}
+		require.Eventually(t, func() bool { return own.Load() > 0 }, time.Minute, time.Millisecond)
+		longest := time.Duration(0)
+		for n := range 5 {
+			began := time.Now()
+			appended(t, l, entry(n, func(e *ledger.Entry) { e.Tenant = "victim" }))
+			longest = max(longest, time.Since(began))
+		}
+		cancel()
+		attacking.Wait()
+		assert.Less(t, longest, time.Duration(own.Load())/2)
+	})
+}

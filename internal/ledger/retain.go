@@ -146,7 +146,7 @@ func (l *Ledger) remove(
 ) (removed int64, err error) {
 	type row struct{ id, tenant, bytes int64 }
 	var rows []row
-	err = tx.Rows(ctx, "select id, tenant, length(content) from calls where id in ("+query+")", arguments,
+	err = tx.Rows(ctx, "select id, tenant, octet_length(content) from calls where id in ("+query+")", arguments,
 		func(scan func(into ...any) error) error {
 			var r row
 			err := scan(&r.id, &r.tenant, &r.bytes)

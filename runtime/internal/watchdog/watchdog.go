@@ -6,6 +6,7 @@ package watchdog
 import (
 	"context"
 	"maps"
+	goruntime "runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +17,8 @@ import (
 // The watchdog looks at the running guests every lookEvery. An overdue guest is a runaway if its own
 // code has used a processor for mostTime since, or if it is in a host function at
 // mostLooks looks in a row, of which the last is a second after the first. A machine that is busy with
-// other work delays a guest, but the guest's thread uses no processor meanwhile. After mostWaits looks, ten
+// other work delays a guest, but the guest's thread uses no processor meanwhile; and looks at which goroutines
+// wait for processors do not count, since the host function may be one of those. After mostWaits looks, ten
 // seconds, it is always a runaway. Counting looks, not time, ensures that the process ran in the
 // meantime and was not suspended.
 const (
@@ -43,6 +45,8 @@ type Watchdog struct {
 	armed   time.Time     // the last resort's time; zero while disarmed
 	idle    chan struct{} // closed when only stuck guests run; nil while no caller waits for that
 	none    *sync.Cond    // signalled when no guest runs
+
+	waits atomic.Bool // a goroutine that was started at a look has not ended
 }
 
 // Options are the callbacks of a watchdog.
@@ -69,6 +73,7 @@ type Guest struct {
 	calls atomic.Int32 // calls of other tools that it waits for, except those still being planned
 	// The fields below belong to the watchdog.
 	looks     int           // consecutive looks at which it was overdue
+	inHost    int           // consecutive ones of these at which it was in a host function, and goroutines ran
 	thread    int32         // on which its own code ran at the last of them, or 0
 	used      time.Duration // how long that had used a processor when it was first seen there
 	abandoned bool
@@ -97,7 +102,7 @@ func New(options Options) *Watchdog {
 func (w *Watchdog) Enter(g *Guest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	g.looks = 0
+	g.looks, g.inHost = 0, 0
 	w.guests[g] = struct{}{}
 	if !w.looking {
 		w.looking = true
@@ -127,9 +132,10 @@ func (w *Watchdog) Leave(g *Guest) (abandoned bool) {
 func (w *Watchdog) look() {
 	now := time.Now()
 	var found []*Guest
+	goroutinesRun := w.goroutinesRun()
 	w.mu.Lock()
 	for g := range w.guests {
-		if w.check(g, now) {
+		if w.check(g, now, goroutinesRun) {
 			w.abandon(g, now)
 			found = append(found, g)
 		}
@@ -145,16 +151,34 @@ func (w *Watchdog) look() {
 	}
 }
 
+// goroutinesRun reports whether goroutines that can run have run since the last look. The watchdog itself always does,
+// since timers come before goroutines.
+func (w *Watchdog) goroutinesRun() bool {
+	if w.waits.Swap(true) {
+		return false
+	}
+	go func() {
+		for range queued {
+			goruntime.Gosched() // behind all that wait, where a new goroutine would come before them
+		}
+		w.waits.Store(false)
+	}()
+	return true
+}
+
+// queued is how often the goroutine of goroutinesRun waits for its turn, about as often as a host function does.
+const queued = 3
+
 // check reports whether a guest is a runaway. The caller must hold mu.
-func (w *Watchdog) check(g *Guest, now time.Time) bool {
+func (w *Watchdog) check(g *Guest, now time.Time, goroutinesRun bool) bool {
 	switch {
 	case g.abandoned:
 		return false
 	case g.calls.Load() > 0: // the callee is watched too, or is not a guest
-		g.looks = 0
+		g.looks, g.inHost = 0, 0
 		return false
 	case now.Before(g.Deadline) && (g.Ctx == nil || g.Ctx.Err() == nil):
-		g.looks = 0
+		g.looks, g.inHost = 0, 0
 		return false
 	}
 	g.looks++
@@ -162,9 +186,18 @@ func (w *Watchdog) check(g *Guest, now time.Time) bool {
 	case g.looks >= mostWaits:
 		return true
 	case !engine.MeasuresThreads || g.Function() != "":
-		return g.looks >= mostLooks
+		return g.staysInHost(goroutinesRun)
 	}
+	g.inHost = 0
 	return g.ownTime(g.Thread(), engine.ThreadTime) >= mostTime
+}
+
+// staysInHost reports whether the guest is stuck in host functions, in which it is at this look.
+func (g *Guest) staysInHost(goroutinesRun bool) bool {
+	if goroutinesRun {
+		g.inHost++
+	}
+	return g.inHost >= mostLooks
 }
 
 // ownTime returns how long the guest's own code has used a processor since the first look at which it was
