@@ -16,17 +16,18 @@ import (
 
 const agentHelp = `An agent is a named set of tools. Caisson also stores settings for the program that runs
 the agent, and does not use them itself. With --agent NAME, "caisson list --definitions",
-"caisson mcp" and "caisson serve" offer only the agent's tools to the model, and no command
-or server runs others. Agents are stored in the state folder, in files that only the
-current user can read.
+"caisson mcp" and "caisson serve" offer only the agent's tools to the model, and every
+command and server refuses calls of other tools. Agents are stored in the state folder, in
+files that only the current user can read.
 
 Each tenant has its own agents. --tenant NAME selects the tenant, also for the calls of
 "caisson call" and "caisson batch". NAME may be any name. Without --tenant, agents and calls
 are those of the default tenant, which has no name.`
 
 const agentSetHelp = `Create an agent, or replace it. The tools are checked: a name that no tool has is an
-error, and an alias becomes the tool's own name. Without TOOL, the agent gets those of ten
-default tools that are loaded. They need no keys or accounts of other services.`
+error, and an alias becomes the tool's own name. Without TOOL, the agent gets the default
+tools that are loaded. There are ten, such as thinking and knowledge_search, and none needs
+a key or an account at another service.`
 
 func newAgent(o options) *cobra.Command {
 	return newGroup("agent", "choose which tools an agent may call", agentHelp, "list, show, set or remove",

@@ -64,9 +64,9 @@ func newBatch(given options) *cobra.Command {
 		"store a paused batch in `FILE` (default: in the state folder, under the batch's id)")
 	flags.StringVar(&o.resumed, "resume", "", "resume the paused batch `BATCH-ID|STATE-FILE`")
 	flags.StringArrayVar(&o.approve, "approve", nil,
-		"with --resume: approve the call CALL-ID if its fingerprint is still FINGERPRINT, "+
-			"`CALL-ID@FINGERPRINT[=once|session|DURATION]`; add =session to approve identical calls later in this command too, "+
-			"or a duration such as =10m for identical calls within that time (default =once); repeatable")
+		"with --resume: approve a call if its fingerprint is unchanged, `CALL-ID@FINGERPRINT[=once|session|DURATION]`; "+
+			"=session also approves identical calls later in this command, and a DURATION such as =10m those within that "+
+			"time (default =once); repeatable")
 	flags.StringArrayVar(&o.refuse, "refuse", nil,
 		"with --resume: refuse the call `CALL-ID[=REASON]`; the model sees the reason; repeatable")
 	o.runFlags(command, "every call", "64KiB, or an equal share of 256KiB if the batch has more than four calls",
@@ -147,7 +147,8 @@ func (o *batchOptions) batch(ctx context.Context, file string) (err error) {
 
 const batchHelp = `Run the tool calls of a language model's response. The input is a file or standard input.
 It is a response from OpenAI (chat completions or the Responses API), Anthropic or Gemini,
-whole or as a streamed transcript; or an MCP request; or plain calls. A plain call is
+either as one JSON document or as the saved events of a stream; or an MCP request; or plain
+calls. A plain call is
 
   {"id": "call_1", "function": {"name": "calculator", "arguments": {"expression": "1+1"}}}
 
@@ -215,9 +216,9 @@ same flags again; the printed hint has the full command. A resumed batch that is
 cannot be resumed again, since its calls may have run: see "caisson explain".
 
 Answer all calls and approvals in one submission. OUTPUTS is a file, or - for standard
-input, in one of two formats. The first is the provider's, with results, and with
-approvals if the format has them. It may contain the whole conversation: only the part
-after the model's last message counts. The second is
+input, in one of two formats. The first is the provider's format, with the results of calls,
+and with approvals if the provider's format has them. It may contain the whole conversation:
+only the part after the model's last message counts. The second is
 
   {"tool_outputs": [{"tool_call_id": CALL-ID, "output": "TEXT"}], "approvals":
    [{"call_id": CALL-ID, "approve": true, "fingerprint": FINGERPRINT}]}
@@ -225,7 +226,7 @@ after the model's last message counts. The second is
 "result" can replace "output" to give a full result, such as {"success": false, "error":
 "..."}. --approve CALL-ID@FINGERPRINT and --refuse CALL-ID answer approvals on the command
 line. A CALL-ID is the id that Caisson gave the call, or the id that the provider gave it,
-if no other paused call has the same. --approve also accepts the first 20 digits of the
+if no other paused call has that id. --approve also accepts the first 20 digits of the
 fingerprint. Take the fingerprint from the printed line, not from the state file. If a
 call's fingerprint has changed since, the call does not run. A submission with an error
 changes nothing. If the batch pauses again before an approved call has run, that call must

@@ -45,7 +45,7 @@ func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
 	o.limitFlags(command)
 	o.executorFlags(command, every, uncut)
 	o.stateFlag(command, state)
-	o.ledgerFlag(command)
+	o.ledgerFlag(command, "keep the records")
 	o.compileFlags(command)
 }
 
@@ -141,8 +141,8 @@ func (o *options) batches() (batches.Folder, error) {
 
 // keptHelp is part of the help of commands that run calls.
 const keptHelp = `Caisson stores the arguments and full results of calls for "caisson explain", in a state
-folder that only the current user can read. --state-dir chooses another folder;
---state-dir "" stores nothing.`
+folder that only the current user can read, or in the database of --ledger. --state-dir
+chooses another folder; --state-dir "" without --ledger stores nothing.`
 
 // stateFlag adds the flag for the state folder. use says what the command does in it.
 func (o *options) stateFlag(command *cobra.Command, use string) {

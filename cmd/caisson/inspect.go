@@ -58,7 +58,7 @@ func newInspect(o options) *cobra.Command {
 	command.Flags().BoolVar(&onlyManifest, "manifest", false, "of a module: print only a manifest to start from")
 	o.toolFlags(command)
 	o.agentFlag(command)
-	o.stateFlag(command, "with --agent: where agents are stored, `DIR`")
+	o.stateFlag(command, "with --agent: agents are stored in `DIR`")
 	o.limitFlags(command)
 	o.compileFlags(command)
 	o.outputFlags(command, "print one JSON object")

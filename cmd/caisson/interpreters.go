@@ -51,7 +51,7 @@ func newInterpretersInstall(o options) *cobra.Command {
 		},
 	}
 	o.compileFlags(command)
-	command.Flags().StringVar(&from, "from", "", "install the one interpreter that is named from `FILE` and fetch nothing")
+	command.Flags().StringVar(&from, "from", "", "install from `FILE` instead of fetching; name exactly one LANGUAGE")
 	o.outputFlags(command, "print one JSON array")
 	var languages []cobra.Completion
 	for _, i := range interpreter.All() {
@@ -68,8 +68,8 @@ func newInterpretersList(o options) *cobra.Command {
 
 func newInterpretersVerify(o options) *cobra.Command {
 	return o.interpretersCommand(true, "verify", "check the interpreters that are installed",
-		"Read the interpreters that are installed and compare their digests. It fails if one is not\nwhat this "+
-			"version of Caisson runs. Every command that runs an interpreter also\nchecks its digest.")
+		"Check that each installed interpreter has the digest that this version of Caisson expects.\nThe command "+
+			"fails if one has another. Every command that runs an interpreter also checks its\ndigest.")
 }
 
 func (o *options) interpretersCommand(verify bool, name, short, long string) *cobra.Command {

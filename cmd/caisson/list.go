@@ -55,7 +55,7 @@ func newList(o options) *cobra.Command {
 	}
 	o.toolFlags(command)
 	o.agentFlag(command)
-	o.stateFlag(command, "with --agent: where agents are stored, `DIR`")
+	o.stateFlag(command, "with --agent: agents are stored in `DIR`")
 	o.cacheFlag(command,
 		"cache the index of manifests in `DIR`; \"\" disables the cache (default: in the user's cache folder)")
 	o.logFlag(command)

@@ -59,7 +59,7 @@ Exit codes:
   3    permission denied
   4    a limit or the deadline was exceeded, or a tool could not be stopped at its
        deadline, which is a bug in Caisson
-  5    the batch is paused: it needs tool outputs or approvals
+  5    the batch is paused: it needs approvals, or results of tools that the client runs
   130  interrupted
 
 With "caisson batch", failed calls do not change the exit code; its help lists the codes

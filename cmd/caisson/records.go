@@ -21,8 +21,8 @@ import (
 
 const recordsHelp = `Find, show, export, verify and remove the records of calls. Each call leaves a record, with
 its arguments, its result and what it was denied, in the state folder or in the PostgreSQL
-database that --ledger names. docs/records.md describes what is kept, and how records are
-proved.`
+database that --ledger names. docs/records.md describes what is kept, and how to prove that
+the records are unchanged.`
 
 const recordsListHelp = `List the calls that have ended, newest first. Only calls that match all given flags are
 listed.
@@ -39,17 +39,19 @@ const recordsExportHelp = `Write records to standard output.
 Formats:
   jsonl     one JSON object per call, newest first
   csv       one line per call, with its arguments and its result as JSON
-  evidence  all that is needed to verify all records elsewhere, also of those that were
-            removed; examples/verify is a program that does. It takes no filters.`
+  evidence  what another machine needs to verify that no record was changed, including
+            hashes of removed records; the program examples/verify does this. The flags
+            that select calls cannot be combined with this format.`
 
-const recordsVerifyHelp = `Check that all records are as they were written: that none was changed, removed out of
-turn, or put in another's place, and that the checkpoints are signed with the key of this
-ledger. Records that were removed because of their age or number, or erased, are no fault.
+const recordsVerifyHelp = `Check that all records are as they were written: that none was changed, moved to another's
+place, or removed other than by age, by number or by "caisson records erase". Also check
+the checkpoints, which are signed hashes of the records up to a time: the key of this
+ledger (the store of the records) must have signed them.
 
 The exit code is 1 if something is wrong.`
 
 const recordsEraseHelp = `Erase the records of a tenant, or of one user of a tenant, now and for good. What remains
-proves that there were calls, and when they ended, and nothing of what they were.`
+proves that there were calls and when they ended. It does not show what the calls were.`
 
 func newRecords(o options) *cobra.Command {
 	return newGroup("records", "find, export, verify and remove the records of calls", recordsHelp,
@@ -90,13 +92,14 @@ func (o *options) withLedger(ctx context.Context, work func(kept *ledger.Ledger)
 // ledgerFlags adds the flags that say where the ledger is.
 func (o *options) ledgerFlags(command *cobra.Command) {
 	o.stateFlag(command, "the records are in `DIR`")
-	o.ledgerFlag(command)
+	o.ledgerFlag(command, "the records are")
 }
 
-func (o *options) ledgerFlag(command *cobra.Command) {
+// ledgerFlag adds the flag for the database. use says what the command does in it.
+func (o *options) ledgerFlag(command *cobra.Command, use string) {
 	command.Flags().StringVar(&o.ledgerURL, "ledger", "",
-		"keep the records in the PostgreSQL database with this `URL`, such as postgres://caisson@db.example.com/caisson, "+
-			"and not in the state folder; PGPASSWORD or a .pgpass file has the password")
+		use+" in the PostgreSQL database with this `URL`, such as postgres://caisson@db.example.com/caisson, and not in "+
+			"the state folder; PGPASSWORD or a .pgpass file has the password")
 }
 
 // filterFlags adds the flags that select calls.
@@ -155,7 +158,7 @@ func newRecordsList(o options) *cobra.Command {
 	}
 	filterFlags(command, &f)
 	command.Flags().Func("limit", "list at most `N` calls (default 20)", parsedInto(&limit, parseCount))
-	o.outputFlags(command, "print one JSON object per line: the record, and whose it is")
+	o.outputFlags(command, "print one JSON object per line: the record, with its tenant, user and session")
 	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
 		rows := [][]string{{"TIME", "CALL", "TOOL", "OUTCOME", "TENANT", "USER"}}
 		err := eachCall(ctx, kept, f, limit, func(e ledger.Entry) error {
@@ -206,9 +209,9 @@ func eachCall(
 
 func newRecordsShow(o options) *cobra.Command {
 	command := &cobra.Command{
-		Use: "show CALL-ID", Short: "print the record of a call as it is kept",
-		Long: "Print the record of a call as it is kept, as one JSON object. \"caisson explain\" explains it.\n" +
-			"A unique prefix of the id of at least 8 characters is enough.",
+		Use: "show CALL-ID", Short: "print the record of a call as it is stored",
+		Long: "Print the record of a call as it is stored, as one JSON object. \"caisson explain\" explains\n" +
+			"it. A unique prefix of the id of at least 8 characters is enough.",
 		Args: positional(1, 1, "a CALL-ID"),
 	}
 	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, args []string) error {
@@ -303,8 +306,8 @@ func newRecordsVerify(o options) *cobra.Command {
 func newRecordsPrune(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "prune", Short: "remove the oldest records",
-		Long: "Remove the records that are too old or too many. \"caisson serve\" does so itself, with the\n" +
-			"limits that it was given.",
+		Long: "Remove the records that are too old or too many. \"caisson serve\" does so itself, with its\n" +
+			"own --keep-for and --keep-records.",
 	}
 	o.keepFlags(command)
 	o.outputFlags(command, "print one JSON object")
@@ -337,13 +340,13 @@ func newRecordsErase(o options) *cobra.Command {
 	var tenant *string
 	yes := false
 	command := &cobra.Command{
-		Use: "erase --tenant NAME [--user NAME] --yes", Short: "erase the records of a tenant or a user",
+		Use: "erase --tenant NAME [--user NAME] [--yes]", Short: "erase the records of a tenant or a user",
 		Long: recordsEraseHelp, Example: "  caisson records erase --tenant acme --user ann --yes",
 	}
 	flags := command.Flags()
 	flags.Func("tenant", "the tenant `NAME`; \"\" is for calls without a tenant", pointedTo(&tenant))
 	flags.StringVar(&user, "user", "", "only the records of the tenant's user `NAME`")
-	flags.BoolVar(&yes, "yes", false, "erase them; without it, the number of records is printed")
+	flags.BoolVar(&yes, "yes", false, "erase the records; without it, the command says how many it would erase, and fails")
 	o.outputFlags(command, "print one JSON object")
 	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
 		if tenant == nil {

@@ -81,10 +81,10 @@ func newServe(given options) *cobra.Command {
 	flags.StringArrayVar(&o.Origins, "origin", nil,
 		"let pages of `ORIGIN`, such as https://app.example.com, use the server from a browser; repeatable")
 	flags.StringVar(&o.certificate, "tls-cert", "", "encrypt connections with the certificate in the PEM `FILE`")
-	flags.StringVar(&o.key, "tls-key", "", "the key of --tls-cert, in the PEM `FILE`")
+	flags.StringVar(&o.key, "tls-key", "", "the private key of the --tls-cert certificate, in the PEM `FILE`")
 	flags.Func("max-body",
-		"refuse a request whose body is larger than `SIZE` (default 16MiB) or takes longer than a minute to arrive, or "+
-			"with which the bodies of one tenant's open requests exceed four times SIZE",
+		"refuse a request whose body is larger than `SIZE` (default 16MiB), takes longer than a minute to arrive, or would "+
+			"raise the total of its tenant's open requests above four times SIZE",
 		parsedInto(&o.Limits.BodyBytes, func(text string) (int64, error) {
 			size, err := parseSize(text)
 			return int64(size), err

@@ -87,7 +87,7 @@ func newTokenCreate(o options) *cobra.Command {
 		o.addContext)
 	flags.StringVar(&o.agent, "agent", "",
 		"limit the tools to those of the tenant's agent `NAME`; see \"caisson agent --help\"")
-	o.tenantFlag(command, "let the token stand for the tenant `NAME`")
+	o.tenantFlag(command, "calls with the token are made for the tenant `NAME`")
 	o.stateFlag(command, "store tokens in `DIR`")
 	o.outputFlags(command, "print one JSON object")
 	_ = command.RegisterFlagCompletionFunc("scope",
