@@ -95,9 +95,9 @@ func (s *socket) Read(p []byte) (int, error) {
 // mayDecrypt counts the records that begin in a part. If there are many short ones, it waits, or returns false without
 // an authenticated request.
 func (s *socket) mayDecrypt(part []byte) bool {
-	begun := s.records.add(part)
+	begun, by := s.records.add(part)
 	s.begun.Add(int64(begun))
-	short := max(s.short.Load()+int64(begun)*fairRecord-int64(len(part)), 0)
+	short := max(s.short.Load()+int64(by), 0)
 	s.short.Store(short)
 	if short <= freeRecords*fairRecord {
 		return true
@@ -129,7 +129,11 @@ func (s *socket) Close() error {
 func (s *socket) idle() {
 	s.handled.Store(false)
 	s.request.Store(0)
-	s.short.Store(0)
+	if s.delays.Load() != nil { // the request was authenticated
+		s.short.Store(0)
+	} else {
+		s.short.Store(max(s.short.Load()-idleRecords*fairRecord, 0))
+	}
 }
 
 // delivered notes that a part of a request has arrived: crypto/tls then keeps no part of another message, since it

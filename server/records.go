@@ -7,17 +7,20 @@ import (
 
 // Decrypting a record takes a tenth of the time in which a request is refused, whatever it holds: one byte, nothing, or
 // an update of the key. A record is short if it has fewer than fairRecord bytes. More than freeRecords of those end a
-// connection without an authenticated request. The others of a tenant wait, until all its connections together have
-// sent about one per recordTime, which is a little more than decrypting one takes: libraries choose the records in
-// which they send a body that is written in small pieces.
+// connection without an authenticated request; each request makes up for idleRecords. The others of a tenant wait,
+// until all its connections together have sent about one per recordTime, which is more than decrypting one takes and
+// answering an update of the key: libraries choose the records in which they send a body that is written in small
+// pieces.
 const (
 	fairRecord  = 256
 	freeRecords = 64
-	recordTime  = 10 * time.Microsecond
+	longRecord  = 4 * fairRecord // what a longer one has beyond it makes up for no short ones
+	recordTime  = 20 * time.Microsecond
 	leastDelay  = time.Millisecond // a shorter one is not worth a timer
 	mostDelayed = time.Second
 	// aheadBytes is how much is read beyond the end of a record, so that few short ones are read at once.
-	aheadBytes = 1 << 10
+	aheadBytes  = 1 << 10
+	idleRecords = 4
 	// recordCost is what a record counts in unasked.
 	recordCost = 64
 )
@@ -32,8 +35,8 @@ type records struct {
 	left   int // bytes of the current record that have not arrived
 }
 
-// add returns how many records begin in a part.
-func (r *records) add(part []byte) (begun int) {
+// add returns how many records begin in a part, and by how many bytes they are shorter than fair ones.
+func (r *records) add(part []byte) (begun, short int) {
 	for len(part) > 0 {
 		if r.left > 0 {
 			n := min(r.left, len(part))
@@ -44,10 +47,10 @@ func (r *records) add(part []byte) (begun int) {
 		part = part[1:]
 		if r.header++; r.header == recordHeader {
 			r.header, r.left = 0, r.length
-			begun++
+			begun, short = begun+1, short+fairRecord-min(r.length, longRecord)
 		}
 	}
-	return begun
+	return begun, short
 }
 
 // delays says how long connections of one tenant that send short records wait. It is safe for concurrent use.

@@ -26,11 +26,13 @@ func TestRecordsAreCounted(t *testing.T) {
 	}
 	for _, piece := range []int{1, 2, 3, 5, 7, 1000, len(sent)} {
 		var r records
-		counted := 0
+		counted, short := 0, 0
 		for part := range slices.Chunk(sent, piece) {
-			counted += r.add(part)
+			begun, by := r.add(part)
+			counted, short = counted+begun, short+by
 		}
 		assert.Equal(t, len(lengths), counted, "pieces of %d", piece)
+		assert.Equal(t, 256+255+251+1+0-44-768+256+254, short)
 	}
 }
 
@@ -92,7 +94,7 @@ func TestAttackShortRecords(t *testing.T) {
 // TestAttackShortRecordsOfOthers: the short records of a tenant, and those of clients without a token, delay no records
 // of another tenant. The control is the attacker's own.
 func TestAttackShortRecordsOfOthers(t *testing.T) {
-	const bytes = 5_000
+	const bytes = 20_000
 	of := tokens(t)
 	token, _ := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
 	attacker, _ := issued(t, of, auth.Token{Tenant: "evil", Scopes: []auth.Scope{auth.Read}})
@@ -103,7 +105,7 @@ func TestAttackShortRecordsOfOthers(t *testing.T) {
 		if i%2 == 0 {
 			with = "none"
 		}
-		attacking.Go(func() { shortRecords(t, r, with, 30_000, 1) })
+		attacking.Go(func() { shortRecords(t, r, with, 60_000, 1) })
 	}
 	time.Sleep(100 * time.Millisecond) // they send
 	var own time.Duration
@@ -111,4 +113,31 @@ func TestAttackShortRecordsOfOthers(t *testing.T) {
 	_, other := shortRecords(t, r, token, bytes, 1)
 	attacking.Wait()
 	assert.Less(t, other, own/2)
+}
+
+// TestAttackShortRecordsBetweenOthers: neither a new request nor a long record makes up for many short ones.
+func TestAttackShortRecordsBetweenOthers(t *testing.T) {
+	record := func(length int) []byte {
+		return append([]byte{23, 3, 3, byte(length >> 8), byte(length)}, make([]byte, length)...)
+	}
+	for name, between := range map[string]func(s *socket) bool{
+		"requests":     func(s *socket) bool { s.idle(); return true },
+		"long records": func(s *socket) bool { return s.mayDecrypt(record(16 << 10)) },
+	} {
+		s, sent, open := &socket{gone: make(chan struct{})}, 0, true
+		for open && sent < 1000 {
+			open = between(s)
+			for range freeRecords / 2 {
+				if open = open && s.mayDecrypt(record(22)); open {
+					sent++
+				}
+			}
+		}
+		assert.Less(t, sent, 3*freeRecords, name)
+	}
+	s := &socket{gone: make(chan struct{})}
+	for range 1000 { // the control: checks of health, in short requests
+		require.True(t, s.mayDecrypt(record(100)))
+		s.idle()
+	}
 }

@@ -18,10 +18,18 @@ const (
 
 // waiting is an entry whose caller waits for it to be committed.
 type waiting struct {
-	entry   *Entry
-	id      []byte
-	content []byte
-	done    chan error
+	entry *Entry
+	id    []byte
+	done  chan error
+}
+
+// size is about how many bytes its JSON has. It is made when its turn comes, since many long ones may wait.
+func (w *waiting) size() int {
+	size := len(w.entry.Record.Function.Arguments) + w.entry.Record.Result.Size() + len(w.entry.Record.Log)
+	if w.entry.Whole != nil {
+		size += w.entry.Whole.Size()
+	}
+	return size + len(w.entry.Wire) + 1<<10
 }
 
 // Append keeps an entry, and returns when it is durable. Entries that are appended at the same time are committed
@@ -31,11 +39,7 @@ func (l *Ledger) Append(ctx context.Context, entry Entry) error {
 	if err != nil {
 		return l.failure("append", err)
 	}
-	content, err := entry.encode()
-	if err != nil {
-		return l.failure("append", err)
-	}
-	w := &waiting{&entry, id, content, make(chan error, 1)}
+	w := &waiting{entry: &entry, id: id, done: make(chan error, 1)}
 	if !l.queue.add(w) {
 		return l.failure("append", ErrClosed)
 	}
@@ -89,7 +93,7 @@ func (q *turns) next() (group []*waiting, bytes int) {
 		} else {
 			delete(q.of, tenant)
 		}
-		group, bytes = append(group, first), bytes+len(first.content)
+		group, bytes = append(group, first), bytes+first.size()
 	}
 	return group, bytes
 }
@@ -168,9 +172,13 @@ func (l *Ledger) addOne(
 	ctx context.Context, tx *database.Tx, last link, w *waiting, sums map[int64]*sum,
 ) (link, error) {
 	e := w.entry
+	content, err := e.encode()
+	if err != nil {
+		return link{}, err
+	}
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt) // it never fails
-	own := last.next(w.id, e.Time, digestOf(salt, w.content))
+	own := last.next(w.id, e.Time, digestOf(salt, content))
 	values := []any{own.chain, own.seq, own.id, own.at, own.digest, own.hash, nil}
 	if e.Record.Parent != "" {
 		parent, err := callID(e.Record.Parent)
@@ -194,8 +202,8 @@ func (l *Ledger) addOne(
 		sums[tenant] = &sum{}
 	}
 	sums[tenant].calls++
-	sums[tenant].bytes += int64(len(w.content))
-	values = append(values, flag(len(e.Record.Denials) > 0), salt, string(w.content))
+	sums[tenant].bytes += int64(len(content))
+	values = append(values, flag(len(e.Record.Denials) > 0), salt, string(content))
 	return own, l.insert(ctx, tx, values, l.wordsOf(tenant, e))
 }
 

@@ -27,7 +27,9 @@ const (
 // Bounds of what is removed in one transaction, so that others do not wait for long: contents, and links.
 const (
 	maxRemoved = 64
-	maxTidied  = 1000
+
+	maxRemovedBytes = 2 << 20
+	maxTidied       = 1000
 )
 
 // added counts what was added since the ledger was pruned, and since a link was signed.
@@ -78,7 +80,7 @@ func (l *Ledger) maintain(ctx context.Context) {
 }
 
 // Prune removes the records that are too old or too many, and returns how many these were. The ledger does so itself
-// while it is written.
+// while it is written. The end of ctx ends it between two steps.
 func (l *Ledger) Prune(ctx context.Context) (pruned int64, err error) {
 	for {
 		var removed int64
@@ -136,8 +138,9 @@ func (l *Ledger) pruneSome(ctx context.Context, tx *database.Tx) (removed int64,
 	if bytes > o.KeepBytes && ownBytes > 0 { // about as many as have the bytes to remove
 		limit = min(max(limit, (bytes-o.KeepBytes)*own/ownBytes/2), maxRemoved)
 	}
+	most := maxRemovedBytes * own / max(ownBytes, 1) // about as many as have so many bytes
 	return l.remove(ctx, tx, "select id from calls where tenant = ? order by at, id limit ?", tenant,
-		min(limit, max(1, own/8)))
+		max(1, min(limit, own/8, most)))
 }
 
 // remove removes the contents of the calls that a query selects.

@@ -73,6 +73,9 @@ func (x *exchange) callFilter() (f caisson.CallFilter, err error) {
 			if *to, err = time.Parse(time.RFC3339, given); err != nil {
 				return f, refuse(http.StatusBadRequest, "%s must be a time such as 2026-11-29T12:00:00Z", name)
 			}
+			if to.IsZero() { // which would count as none
+				*to = time.Unix(0, 0)
+			}
 		}
 	}
 	limit, err := integer(x.query, "limit", 50, maxListed)

@@ -128,6 +128,11 @@ func (d *DB) Update(ctx context.Context, work func(tx *Tx) error) error {
 	if err := d.unmoved(); err != nil {
 		return err
 	}
+	if d.writer == nil { // it broke, and another could not be opened, such as on a full disk
+		if err := d.renew(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+	}
 	broken, err := transact(ctx, &Tx{d, d.writer, d.prepared, true}, "begin immediate", work)
 	if broken {
 		err = errors.Join(err, d.renew(context.WithoutCancel(ctx)))
@@ -145,15 +150,22 @@ const (
 	maxLog       = 16 << 20
 )
 
-// shorten empties the log if it is long. Readers of other processes may prevent it. The caller must hold d.mu.
+// shorten empties the log if it is long. Readers of other processes may prevent it; nobody waits for them. The caller
+// must hold d.mu.
 func (d *DB) shorten(ctx context.Context) error {
 	if info, err := os.Stat(d.log); err != nil || info.Size() < maxLog {
 		return nil
 	}
 	d.reading.Lock()
 	defer d.reading.Unlock()
-	_, err := d.writer.ExecContext(ctx, "pragma wal_checkpoint(truncate)")
-	return err
+	for _, statement := range []string{
+		"pragma busy_timeout = 0", "pragma wal_checkpoint(truncate)", fmt.Sprint("pragma busy_timeout = ", busyTimeout),
+	} {
+		if _, err := d.writer.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var errClosed = errors.New("the database is closed")

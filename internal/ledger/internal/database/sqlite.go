@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
@@ -69,7 +70,10 @@ func openSQLite(ctx context.Context, dir string) (*DB, error) {
 	}
 	db.renew = func(ctx context.Context) (err error) {
 		release()
-		db.writer, err = write.Conn(ctx)
+		writer, err := write.Conn(ctx)
+		if err == nil {
+			db.writer = writer
+		}
 		return err
 	}
 	if err := db.renew(ctx); err != nil {
@@ -81,10 +85,12 @@ func openSQLite(ctx context.Context, dir string) (*DB, error) {
 // readers is how many queries SQLite runs at a time. Further ones wait.
 const readers = 4
 
+// busyTimeout is how many milliseconds a connection waits for another process that has locked the file.
+const busyTimeout = 10_000
+
 // source returns the name of the database with the settings of each connection. With the write-ahead log, nobody who
-// reads waits for who writes. A full synchronization makes each commit durable. Who finds the file locked by another
-// process waits for ten seconds.
+// reads waits for who writes. A full synchronization makes each commit durable.
 func source(path, own string) string {
-	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?_busy_timeout=10000&_journal_mode=WAL&_synchronous=FULL&" +
-		"_pragma=mmap_size(0)&_pragma=trusted_schema(0)&" + own
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?_busy_timeout=" + strconv.Itoa(busyTimeout) +
+		"&_journal_mode=WAL&_synchronous=FULL&_pragma=mmap_size(0)&_pragma=trusted_schema(0)&" + own
 }
