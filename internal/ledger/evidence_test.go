@@ -260,6 +260,42 @@ func TestAttackLargeRecords(t *testing.T) {
 	})
 }
 
+// TestAttackErasingInTheWay: one process erases many records. Those that another one appends meanwhile wait for a part of
+// it.
+func TestAttackErasingInTheWay(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		eraser, server := opened(t, ledger.Options{Location: location}), opened(t, ledger.Options{Location: location})
+		var group sync.WaitGroup
+		for w := range 20 {
+			group.Go(func() {
+				for n := range 100 {
+					assert.NoError(t, eraser.Append(t.Context(), entry(w*100+n, func(e *ledger.Entry) { e.Tenant = "gone" })))
+				}
+			})
+		}
+		group.Wait()
+		erased := make(chan time.Duration)
+		began := time.Now()
+		go func() {
+			_, err := eraser.Erase(t.Context(), "gone", "")
+			assert.NoError(t, err)
+			erased <- time.Since(began)
+		}()
+		longest := time.Duration(0)
+		for n := 10_000; ; n++ {
+			one := time.Now()
+			appended(t, server, entry(n))
+			longest = max(longest, time.Since(one))
+			select {
+			case whole := <-erased:
+				assert.Less(t, longest, whole*3/4)
+				return
+			default:
+			}
+		}
+	})
+}
+
 // TestSumsOfTenants: what a tenant takes is counted in bytes, in whatever language it writes.
 func TestSumsOfTenants(t *testing.T) {
 	eachStore(t, func(t *testing.T, location string) {

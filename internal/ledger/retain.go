@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -29,7 +30,10 @@ const (
 	maxRemoved = 64
 
 	maxRemovedBytes = 2 << 20
-	maxTidied       = 1000
+
+	maxErased  = 512 // by an operator, who waits behind a busy server before each step
+	leastPause = 5 * time.Millisecond
+	maxTidied  = 1000
 )
 
 // added counts what was added since the ledger was pruned, and since a link was signed.
@@ -84,21 +88,30 @@ func (l *Ledger) maintain(ctx context.Context) {
 func (l *Ledger) Prune(ctx context.Context) (pruned int64, err error) {
 	for {
 		var removed int64
-		err := l.removing(ctx, func(tx *database.Tx) (err error) {
-			if removed, err = l.pruneSome(ctx, tx); err != nil || removed > 0 || pruned == 0 {
-				return err
+		ended := ctx.Err()
+		err := l.removing(context.WithoutCancel(ctx), func(tx *database.Tx) (err error) {
+			if ended == nil {
+				removed, err = l.pruneSome(ctx, tx)
 			}
-			return l.tidy(ctx, tx)
+			return err
 		})
-		if err != nil || removed == 0 {
-			return pruned, l.failure("prune", err)
-		}
 		pruned += removed
+		if err == nil && removed == 0 && pruned > 0 {
+			err = l.tidy(context.WithoutCancel(ctx))
+		}
+		if err != nil || removed == 0 {
+			return pruned, l.failure("prune", cmp.Or(err, ended))
+		}
 	}
 }
 
-// removing runs work in a transaction during which nothing is added.
+// removing runs work in a transaction during which nothing is added. With SQLite, it then pauses for as long: other
+// processes that wait have no turns, and look only now and then whether they may write.
 func (l *Ledger) removing(ctx context.Context, work func(tx *database.Tx) error) error {
+	if l.database.Only("sqlite", "") != "" {
+		began := time.Now()
+		defer func() { time.Sleep(max(time.Since(began), leastPause)) }()
+	}
 	return l.database.Update(ctx, func(tx *database.Tx) error {
 		var number int64
 		err := tx.Row(ctx, "select number from removals"+l.database.Only("", " for update"), nil, &number)
@@ -125,22 +138,30 @@ func (l *Ledger) pruneSome(ctx context.Context, tx *database.Tx) (removed int64,
 	if err != nil || calls <= o.KeepCalls && bytes <= o.KeepBytes {
 		return 0, err
 	}
-	// The tenant that takes most of either limit makes room, until another takes more: in small steps, since one record
-	// can have as many bytes as thousands.
-	var tenant, own, ownBytes int64
-	err = tx.Row(ctx, "select id, calls, bytes from tenants order by "+
+	// The tenant that takes most of either limit makes room, until another takes more: in steps of few bytes, since one
+	// record can have as many as thousands.
+	var tenants, own, sizes []int64
+	err = tx.Rows(ctx, "select id, calls, bytes from tenants order by "+
 		l.database.Only("max(calls * 1.0 / ?, bytes * 1.0 / ?)", "greatest(calls * 1.0 / ?, bytes * 1.0 / ?)")+
-		" desc limit 1", []any{o.KeepCalls, o.KeepBytes}, &tenant, &own, &ownBytes)
+		" desc limit 2", []any{o.KeepCalls, o.KeepBytes}, func(scan func(into ...any) error) error {
+		var tenant, calls, bytes int64
+		err := scan(&tenant, &calls, &bytes)
+		tenants, own, sizes = append(tenants, tenant), append(own, calls), append(sizes, bytes)
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}
-	limit := min(max(1, calls-o.KeepCalls), maxRemoved)
-	if bytes > o.KeepBytes && ownBytes > 0 { // about as many as have the bytes to remove
-		limit = min(max(limit, (bytes-o.KeepBytes)*own/ownBytes/2), maxRemoved)
+	limit := min(maxRemoved, maxRemovedBytes*own[0]/max(sizes[0], 1)) // about as many as have so many bytes
+	if calls > o.KeepCalls {
+		limit = min(limit, calls-o.KeepCalls)
+	} else {
+		limit = min(limit, (bytes-o.KeepBytes)*own[0]/max(sizes[0], 1))
 	}
-	most := maxRemovedBytes * own / max(ownBytes, 1) // about as many as have so many bytes
-	return l.remove(ctx, tx, "select id from calls where tenant = ? order by at, id limit ?", tenant,
-		max(1, min(limit, own/8, most)))
+	if len(own) > 1 && own[0] > own[1] {
+		limit = min(limit, own[0]-own[1])
+	}
+	return l.remove(ctx, tx, "select id from calls where tenant = ? order by at, id limit ?", tenants[0], max(1, limit))
 }
 
 // remove removes the contents of the calls that a query selects.
@@ -181,16 +202,35 @@ const erase = `update calls set parent = null, tenant = null, tool = null, perso
 	outcome = null, denied = null, salt = null, content = null`
 
 // tidy removes the links with which a chain begins and whose contents are gone, and names that no call has any more.
-func (l *Ledger) tidy(ctx context.Context, tx *database.Tx) error {
-	chains, err := chainsOf(ctx, tx)
-	if err != nil {
-		return err
-	}
-	for _, c := range chains {
-		if err := l.tidyChain(ctx, tx, c.last.chain); err != nil {
+func (l *Ledger) tidy(ctx context.Context) error {
+	for more := true; more; {
+		err := l.removing(ctx, func(tx *database.Tx) error {
+			chains, err := chainsOf(ctx, tx)
+			if err != nil {
+				return err
+			}
+			more = false
+			for _, c := range chains {
+				some, err := l.tidyChain(ctx, tx, c.last.chain)
+				if err != nil {
+					return err
+				}
+				more = more || some
+			}
+			if more {
+				return nil
+			}
+			return l.tidyNames(ctx, tx)
+		})
+		if err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// tidyNames removes names that no call has any more.
+func (l *Ledger) tidyNames(ctx context.Context, tx *database.Tx) error {
 	if _, err := tx.Exec(ctx, "update removals set number = number + 1"); err != nil {
 		return err
 	}
@@ -207,12 +247,13 @@ func (l *Ledger) tidy(ctx context.Context, tx *database.Tx) error {
 	return nil
 }
 
-// tidyChain removes the links before the first whose content is there, but for the last link. What they were is signed.
-func (l *Ledger) tidyChain(ctx context.Context, tx *database.Tx, chain int64) error {
+// tidyChain removes the links before the first whose content is there, but for the last link, and reports whether there
+// may be more.
+func (l *Ledger) tidyChain(ctx context.Context, tx *database.Tx, chain int64) (more bool, err error) {
 	var base, kept int64
-	err := tx.Row(ctx, "select base_seq, seq from chains where id = ?", []any{chain}, &base, &kept)
+	err = tx.Row(ctx, "select base_seq, seq from chains where id = ?", []any{chain}, &base, &kept)
 	if err != nil {
-		return err
+		return false, err
 	}
 	err = tx.Row(ctx, "select seq from calls where chain = ? and seq > ? and content is not null order by seq limit 1",
 		[]any{chain, base}, &kept)
@@ -220,20 +261,20 @@ func (l *Ledger) tidyChain(ctx context.Context, tx *database.Tx, chain int64) er
 		err = nil
 	}
 	if kept = min(kept, base+1+maxTidied); err != nil || kept-1 <= base {
-		return err
+		return false, err
 	}
 	var hash []byte
 	if err = tx.Row(ctx, "select hash from calls where chain = ? and seq = ?", []any{chain, kept - 1}, &hash); err != nil {
-		return err
+		return false, err
 	}
 	if _, err = tx.Exec(ctx, "delete from calls where chain = ? and seq < ?", chain, kept); err != nil {
-		return err
+		return false, err
 	}
 	if _, err = tx.Exec(ctx, "delete from checkpoints where chain = ? and seq < ?", chain, kept-1); err != nil {
-		return err
+		return false, err
 	}
 	_, err = tx.Exec(ctx, "update chains set base_seq = ?, base_hash = ? where id = ?", kept-1, hash, chain)
-	return err
+	return kept == base+1+maxTidied, err
 }
 
 // Erase removes the records of a tenant, or of one of its users if user is not empty, and returns how many these were.
@@ -248,14 +289,14 @@ func (l *Ledger) Erase(ctx context.Context, tenant, user string) (erased int64, 
 				query += " and person = (select id from names where kind = ? and name = ?)"
 				arguments = append(arguments, int64(personName), clean(user))
 			}
-			if removed, err = l.remove(ctx, tx, query+" limit ?", append(arguments, maxRemoved)...); removed > 0 || err != nil {
-				return err
-			}
-			return l.tidy(ctx, tx)
+			removed, err = l.remove(ctx, tx, query+" limit ?", append(arguments, maxErased)...)
+			return err
 		})
+		if erased += removed; err == nil && removed == 0 {
+			err = l.tidy(ctx)
+		}
 		if err != nil || removed == 0 {
 			return erased, l.failure("erase", err)
 		}
-		erased += removed
 	}
 }
