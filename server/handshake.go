@@ -63,6 +63,7 @@ type socket struct {
 	request     atomic.Int64 // bytes that were read for a request whose handler has not been called
 	short       atomic.Int64 // bytes by which the records of a request are shorter than fair ones
 	begun       atomic.Int64 // records that have not been counted in unasked
+	undelivered atomic.Int64 // records, less those of which data was read
 	records     records      // only Read uses it
 }
 
@@ -106,6 +107,10 @@ func (s *socket) mayDecrypt(part []byte) bool {
 	if of == nil {
 		return false
 	}
+	if more := s.undelivered.Add(int64(begun)) - freeRecords; more > 0 { // as many may wait to be decrypted
+		s.undelivered.Add(-more)
+		begun += int(more) * (dataless - 1)
+	}
 	owed := of.of(begun, time.Now())
 	if owed < leastDelay {
 		return true
@@ -138,7 +143,10 @@ func (s *socket) idle() {
 
 // delivered notes that a part of a request has arrived: crypto/tls then keeps no part of another message, since it
 // accepts nothing else until a message is whole.
-func (s *socket) delivered() { s.ahead.Store(0) }
+func (s *socket) delivered() {
+	s.ahead.Store(0)
+	s.undelivered.Store(max(s.undelivered.Load()-1, 0))
+}
 
 // encrypting returns a configuration that has sockets note the first message of their handshake, and with which clients
 // cannot choose HTTP/2. RATIONALE.md has the reason.

@@ -15,7 +15,9 @@ const (
 	fairRecord  = 256
 	freeRecords = 64
 	longRecord  = 4 * fairRecord // what a longer one has beyond it makes up for no short ones
-	recordTime  = 20 * time.Microsecond
+	recordTime  = 8 * time.Microsecond
+	// dataless is how many records one without data counts as: answering an update of the key takes longer.
+	dataless    = 4
 	leastDelay  = time.Millisecond // a shorter one is not worth a timer
 	mostDelayed = time.Second
 	// aheadBytes is how much is read beyond the end of a record, so that few short ones are read at once.

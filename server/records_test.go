@@ -82,7 +82,7 @@ func TestAttackShortRecords(t *testing.T) {
 	assert.Greater(t, short, bytes*recordTime/2)
 	assert.Less(t, long, short/4, "the control")
 
-	status, long = shortRecords(t, r, "none", bytes, bytes/2)
+	status, _ = shortRecords(t, r, "none", bytes, bytes/2)
 	assert.Contains(t, status, "401")
 	status, short = shortRecords(t, r, "none", bytes, 1)
 	assert.Less(t, short, bytes*recordTime/2, "nobody waits for the rest")
