@@ -500,7 +500,7 @@ var guardFaults = []guardFault{
 	{name: "a long answer is written although its token was revoked", pkg: "server", attack: "TestAttackLateAnswers",
 		edits: in("server/answer.go", "w.late > piece {", "w.late < 0 {")},
 	{name: "a connection that is not read outlives its token", pkg: "server", attack: "TestAttackStallsOutliveTokens/a_long_answer",
-		edits: in("server/answer.go", "w.ended = why; w.begun {", "w.ended = why; false {")},
+		edits: in("server/answer.go", "	if w.begun {\n		w.connection.endIn(lastWords)\n	} else {", "	if w.begun {\n	} else {")},
 	{name: "the last piece of an answer outlives its token", pkg: "server", attack: "TestAttackLastPiecesOutliveTokens/revoked",
 		edits: in("server/in_flight.go", "for answering.Err() == nil {", "for ctx.Err() == nil {")},
 	{name: "a connection takes requests after its token was revoked", pkg: "server", attack: "TestAttackConnectionsOutliveTokens/an_answer_that_has_begun,_and_a_request_that_waits",
