@@ -540,7 +540,7 @@ var guardFaults = []guardFault{
 	{name: "records wait while the ledger is pruned", pkg: "internal/ledger", attack: "TestAttackPrunesInTheWay",
 		edits: in("internal/ledger/retain.go", "maxRemoved = 64", "maxRemoved = 1 << 40")},
 	{name: "the first request opens the ledger for itself alone", pkg: ".", attack: "TestAttackFirstRequestThatIsGivenUp",
-		edits: in("records.go", "time.Since(r.tried) > openAgain", "r.tried.IsZero()")},
+		edits: in("records.go", "began.After(r.again)", "r.again.IsZero()")},
 	{name: "a search that was given up leaves its transaction open", pkg: "internal/ledger", attack: "TestAttackSearchesThatAreGivenUp",
 		edits: in("internal/ledger/internal/database/database.go", "_, undone := tx.conn.ExecContext(whole, \"rollback\")", "_, undone := tx.conn.ExecContext(ctx, \"rollback\")\n\tundone = nil")},
 	{name: "a host claims paused batches for itself alone", pkg: ".", attack: "TestAttackResumedInTwoProcesses/one_place",

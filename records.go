@@ -54,8 +54,8 @@ type recorder struct {
 	mu      sync.Mutex
 	kept    *ledger.Ledger // nil before open, and if open failed
 	opened  bool
-	tried   time.Time // when it was last opened
-	failure error     // with which it was
+	again   time.Time // when it is opened again, after a failure
+	failure error
 	closed  bool
 	problem error // the first error
 }
@@ -63,7 +63,8 @@ type recorder struct {
 // keeps reports whether records are to be kept.
 func (r *recorder) keeps() bool { return r.state != "" || r.options.Location != "" }
 
-// openAgain is the time after which a ledger that could not be opened is opened again.
+// openAgain is the time after which a ledger that could not be opened is opened again, at least ten times as long as
+// that took: calls wait meanwhile.
 const openAgain = time.Second
 
 // open opens the ledger, and returns it: nil if no records are to be kept. The end of ctx does not end it, since others
@@ -71,16 +72,14 @@ const openAgain = time.Second
 func (r *recorder) open(ctx context.Context) (*ledger.Ledger, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.keeps() && r.kept == nil && !r.closed && time.Since(r.tried) > openAgain {
-		r.opened, r.failure = true, errOpening // in case that it panics
+	if began := time.Now(); r.keeps() && r.kept == nil && !r.closed && began.After(r.again) {
+		r.opened = true
 		r.kept, r.failure = ledger.OpenIn(context.WithoutCancel(ctx), r.state, r.options)
-		r.tried = time.Now()
+		r.again = time.Now().Add(max(openAgain, 10*time.Since(began)))
 		r.problem = cmp.Or(r.problem, r.failure)
 	}
 	return r.kept, r.failure
 }
-
-var errOpening = errors.New("the ledger could not be opened")
 
 // Record implements [executor.Recorder].
 func (r *recorder) Record(ctx context.Context, ended executor.Entry) error {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -71,7 +70,7 @@ func shortRecords(t *testing.T, r *running, token string, bytes, record int) (st
 // TestAttackShortRecords: a client sends a body in records of one byte, and keeps a processor busy. It is slowed down,
 // or gets no more than its refusal without a token that works. The control sends as many bytes in two records.
 func TestAttackShortRecords(t *testing.T) {
-	const bytes = 25_000
+	const bytes = 60_000
 	of := tokens(t)
 	token, _ := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
 	r := start(t, Options{TLS: certificate(t), Tokens: of})
@@ -91,28 +90,20 @@ func TestAttackShortRecords(t *testing.T) {
 	}
 }
 
-// TestAttackShortRecordsOfOthers: the short records of a tenant, and those of clients without a token, delay no records
-// of another tenant. The control is the attacker's own.
+// TestAttackShortRecordsOfOthers: the short records of a tenant, and of callers without a token, delay no records of
+// another tenant. The control is the attacker's own.
 func TestAttackShortRecordsOfOthers(t *testing.T) {
-	const bytes = 20_000
-	of := tokens(t)
-	token, _ := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
-	attacker, _ := issued(t, of, auth.Token{Tenant: "evil", Scopes: []auth.Scope{auth.Read}})
-	r := start(t, Options{TLS: certificate(t), Tokens: of})
-	var attacking sync.WaitGroup
-	for i := range 12 {
-		with := attacker
-		if i%2 == 0 {
-			with = "none"
-		}
-		attacking.Go(func() { shortRecords(t, r, with, 60_000, 1) })
+	underway, now := newInFlight(10), time.Now()
+	victim, attacker := auth.Caller{ID: "1", Tenant: "acme"}, auth.Caller{ID: "2", Tenant: "evil"}
+	for _, c := range []auth.Caller{victim, attacker} {
+		left, ok := underway.enter(t.Context(), c)
+		require.True(t, ok)
+		defer left()
 	}
-	time.Sleep(100 * time.Millisecond) // they send
-	var own time.Duration
-	attacking.Go(func() { _, own = shortRecords(t, r, attacker, bytes, 1) })
-	_, other := shortRecords(t, r, token, bytes, 1)
-	attacking.Wait()
-	assert.Less(t, other, own/2)
+	underway.delaysOf(attacker).of(1<<40, now)
+	underway.delaysOf(auth.Caller{}).of(1<<40, now)
+	assert.Equal(t, recordTime, underway.delaysOf(victim).of(1, now))
+	assert.Equal(t, mostDelayed, underway.delaysOf(auth.Caller{ID: "3", Tenant: "evil"}).of(1, now), "the control")
 }
 
 // TestAttackShortRecordsBetweenOthers: neither a new request nor a long record makes up for many short ones.

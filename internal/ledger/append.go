@@ -124,20 +124,29 @@ func (l *Ledger) write(ctx context.Context) {
 	}
 }
 
-// commit commits a group. If that fails, each entry is committed alone, so that one which cannot be kept keeps out no
-// other.
+// commit commits a group. If that fails, each entry is committed alone, so that one which cannot be kept does not keep
+// the others out.
 func (l *Ledger) commit(ctx context.Context, group []*waiting) {
+	err := l.update(ctx, group)
+	for i, w := range group {
+		own := err
+		if err != nil && len(group) > 1 {
+			own = l.update(ctx, group[i:i+1])
+			if errors.Is(own, ErrKept) && !errors.Is(err, ErrKept) {
+				own = nil // the connection was lost after the group had been committed
+			}
+		}
+		w.done <- own
+	}
+}
+
+// update adds a group in a transaction.
+func (l *Ledger) update(ctx context.Context, group []*waiting) error {
 	err := l.database.Update(ctx, func(tx *database.Tx) error { return l.add(ctx, tx, group) })
 	if err != nil {
 		l.names = names{} // their ids may have been rolled back
 	}
-	for _, w := range group {
-		if err != nil && len(group) > 1 {
-			l.commit(ctx, []*waiting{w})
-			continue
-		}
-		w.done <- err
-	}
+	return err
 }
 
 // add adds a group to the chain.

@@ -199,6 +199,8 @@ func (s *search) addWords() error {
 		return fmt.Errorf("%w: the ledger keeps no index of words", ErrFilter)
 	case len(s.words) == 0:
 		return fmt.Errorf("%w: %q has no word", ErrFilter, s.filter.Words)
+	case len(s.words) > maxAsked:
+		return fmt.Errorf("%w: %d words; want at most %d", ErrFilter, len(s.words), maxAsked)
 	}
 	return nil
 }

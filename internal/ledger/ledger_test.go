@@ -150,6 +150,7 @@ func TestFilters(t *testing.T) {
 		}
 		for _, refused := range []ledger.Filter{
 			{Limit: -1}, {Limit: 1001}, {MaxBytes: -1}, {Cursor: "x"}, {Cursor: id(99)}, {Cursor: id(3), Tenant: &acme}, {Words: "-"}, {Parent: "x"},
+			{Words: "a b c d e f g h i j k l m n o p q"},
 		} {
 			_, err := l.Calls(t.Context(), refused)
 			require.Error(t, err, "%+v", refused)

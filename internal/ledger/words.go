@@ -5,11 +5,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/caisson-run/caisson/tool"
 )
 
-// Bounds of the index of words. What is beyond them is not found by its words.
+// Bounds of the index of words, which lacks what is beyond them.
 const (
 	maxWordsBytes = 64 << 10 // of the text of one call that is looked at
 	maxWord       = 64       // bytes; a longer one, such as encoded data, is left out
@@ -26,7 +24,7 @@ func (l *Ledger) wordsOf(tenant int64, e *Entry) string {
 	var words []string
 	texts := []string{e.Record.Function.Arguments, result.Error, result.Output, string(result.Data)}
 	for _, part := range result.Content {
-		texts = append(texts, textOf(part))
+		texts = append(texts, part.Text)
 	}
 	for _, text := range texts {
 		text = text[:min(len(text), left)]
@@ -52,9 +50,6 @@ func ofTenant(tenant int64, words []string) []string {
 	return own
 }
 
-// textOf returns the text of a part, and nothing of other parts.
-func textOf(part tool.Content) string { return part.Text }
-
 // eachWord calls found for the words of a text: what has letters, marks and digits alone, in lower case.
 func eachWord(text string, found func(word string)) {
 	inWord := func(r rune) bool {
@@ -67,11 +62,11 @@ func eachWord(text string, found func(word string)) {
 	}
 }
 
-// askedWords returns the words of a search, each once, at most 16.
+// askedWords returns the words of a search, each once.
 func askedWords(text string) (words []string) {
 	seen := map[string]bool{}
 	eachWord(text, func(word string) {
-		if !seen[word] && len(words) < maxAsked {
+		if !seen[word] {
 			seen[word] = true
 			words = append(words, word)
 		}

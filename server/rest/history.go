@@ -43,8 +43,8 @@ func (x *exchange) listCalls() (reply, error) {
 	}
 	found, next, err := x.api.host.KeptCalls(x.request.Context(), x.caller.Tenant, f)
 	if errors.Is(err, caisson.ErrFilter) {
-		return reply{}, refuse(http.StatusBadRequest, "the cursor is not one of this list, or there is no word in words, or "+
-			"the server keeps no index of words")
+		return reply{}, refuse(http.StatusBadRequest, "the cursor is not one of this list, or words has none or more than "+
+			"16, or the server keeps no index of words")
 	}
 	if err != nil {
 		return reply{}, err

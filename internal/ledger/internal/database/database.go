@@ -138,7 +138,7 @@ func (d *DB) Update(ctx context.Context, work func(tx *Tx) error) error {
 		err = errors.Join(err, d.renew(context.WithoutCancel(ctx)))
 	}
 	if d.commits++; err == nil && d.commits%shortenAfter == 0 {
-		err = d.shorten(context.WithoutCancel(ctx))
+		d.shorten(context.WithoutCancel(ctx))
 	}
 	return err
 }
@@ -150,22 +150,19 @@ const (
 	maxLog       = 16 << 20
 )
 
-// shorten empties the log if it is long. Readers of other processes may prevent it; nobody waits for them. The caller
-// must hold d.mu.
-func (d *DB) shorten(ctx context.Context) error {
+// shorten empties the log if it is long. If that fails, it is tried again: the transaction before it is durable
+// without. Readers of other processes may prevent it, and nothing waits for them. The caller must hold d.mu.
+func (d *DB) shorten(ctx context.Context) {
 	if info, err := os.Stat(d.log); err != nil || info.Size() < maxLog {
-		return nil
+		return
 	}
 	d.reading.Lock()
 	defer d.reading.Unlock()
 	for _, statement := range []string{
 		"pragma busy_timeout = 0", "pragma wal_checkpoint(truncate)", fmt.Sprint("pragma busy_timeout = ", busyTimeout),
 	} {
-		if _, err := d.writer.ExecContext(ctx, statement); err != nil {
-			return err
-		}
+		_, _ = d.writer.ExecContext(ctx, statement)
 	}
-	return nil
 }
 
 var errClosed = errors.New("the database is closed")
