@@ -97,8 +97,8 @@ func idOf(ctx context.Context, tx *database.Tx, kind nameKind, text string) (id 
 // maxName is the longest name in bytes that is held as it is.
 const maxName = 512
 
-// clean returns a text that both databases can hold and index: not all bytes are allowed, nor any length. No two texts
-// become the same.
+// clean returns a text that both databases can hold and index, which excludes some bytes and long texts. Different
+// texts stay different.
 func clean(text string) string {
 	if len(text) > maxName {
 		return fmt.Sprintf(`"%x`, sha256.Sum256([]byte(text)))

@@ -20,12 +20,12 @@ type events struct {
 	ctx     context.Context
 	w       http.ResponseWriter
 	control *http.ResponseController
-	beat    *time.Timer
 	every   time.Duration
 	room    int // bytes reserved for an event; only the sending goroutine uses it
 
 	mu     sync.Mutex
-	last   int64 // the id of the last event
+	beat   *time.Timer // nil before the first event
+	last   int64       // the id of the last event
 	open   bool
 	broken bool
 	ended  bool
@@ -33,10 +33,8 @@ type events struct {
 
 func (x *exchange) newEvents() *events {
 	x.streams = true
-	e := &events{ctx: x.request.Context(), w: x.w, control: http.NewResponseController(x.w),
+	return &events{ctx: x.request.Context(), w: x.w, control: http.NewResponseController(x.w),
 		every: x.api.options.Heartbeat}
-	e.beat = time.AfterFunc(e.every, e.heartbeat)
-	return e
 }
 
 // begin tells the client that the stream is open, before there is an event.
@@ -104,12 +102,13 @@ func (e *events) fail(p problem.Problem) {
 	}
 }
 
-// start writes the headers, if that has not been done.
+// start writes the headers, if that has not been done, and has heartbeats follow.
 func (e *events) start() {
 	if e.open {
 		return
 	}
 	e.open = true
+	e.beat = time.AfterFunc(e.every, e.heartbeat)
 	header := e.w.Header()
 	header.Set("Content-Type", eventStream)
 	header.Set("Cache-Control", "no-store")
@@ -149,5 +148,7 @@ func (e *events) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ended = true
-	e.beat.Stop()
+	if e.beat != nil {
+		e.beat.Stop()
+	}
 }

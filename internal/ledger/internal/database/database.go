@@ -1,6 +1,6 @@
-// Package database opens the databases that can hold a ledger, SQLite and PostgreSQL, and hides in what they differ.
+// Package database opens SQLite and PostgreSQL, which can hold a ledger, and hides their differences.
 //
-// Statements are written once, with ? for their arguments. Both databases run them as they are but for [DB.Only].
+// Statements are written once, with ? for their arguments. Both databases run the same text, except where [DB.Only] gives each its own.
 package database
 
 import (
@@ -113,8 +113,8 @@ func (d *DB) Only(sqlite, postgres string) string {
 	return sqlite
 }
 
-// Update runs work in a transaction, and commits it unless work fails. What is committed is durable, even if the
-// machine loses its power. Of SQLite's transactions one runs at a time; those of PostgreSQL must lock the rows that
+// Update runs work in a transaction, and commits it unless work fails. A committed transaction survives the loss of
+// power. Of SQLite's transactions one runs at a time; those of PostgreSQL must lock the rows that
 // they depend on. The end of ctx ends no transaction that has begun, so work must be short.
 func (d *DB) Update(ctx context.Context, work func(tx *Tx) error) error {
 	if d.kind == postgresKind {
