@@ -115,8 +115,8 @@ func (d *DB) Only(sqlite, postgres string) string {
 }
 
 // Update runs work in a transaction, and commits it unless work fails. A committed transaction survives the loss of
-// power. Of SQLite's transactions one runs at a time; those of PostgreSQL must lock the rows that they depend on. The end
-// of ctx ends no transaction that has begun, so work must be short.
+// power. Of SQLite's transactions one runs at a time; those of PostgreSQL must lock the rows that they depend on. The
+// end of ctx ends no transaction that has begun, so work must be short.
 func (d *DB) Update(ctx context.Context, work func(tx *Tx) error) error {
 	if d.kind == postgresKind {
 		return d.onPool(ctx, "begin", true, work)
