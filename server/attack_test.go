@@ -570,8 +570,30 @@ func TestAttackPacedHeaders(t *testing.T) {
 		go func() { _, _ = client.Write(part) }()
 		_, err := io.ReadFull(c, part)
 		require.NoError(t, err)
-		assert.Equal(t, 2*mostPaced*pace, time.Since(began), "the control")
+		assert.Equal(t, (1+mostLonger)*mostPaced*pace, time.Since(began), "the control")
 	})
+}
+
+// TestAttackPacedRequests: a connection that is read slowly waits longer after a long request, which takes longer to
+// read and refuse. The control is a short one.
+func TestAttackPacedRequests(t *testing.T) {
+	for _, c := range []struct{ bytes, waits int }{{100, 1}, {longRequest, 2}, {32 << 10, mostLonger}} {
+		synctest.Test(t, func(t *testing.T) {
+			client, server := net.Pipe()
+			defer client.Close()
+			one := newConnections(nil, nil, Limits{Connections: 64, HeaderBytes: 64 << 10}).hold(server)
+			defer one.Close()
+			one.unasked, one.of.paced = unasked{2 * unaskedBytes, time.Now()}, 2*mostPaced
+			began := time.Now()
+			for _, bytes := range []int{c.bytes, 1} {
+				go func() { _, _ = client.Write(make([]byte, bytes)) }()
+				_, err := io.ReadFull(one, make([]byte, bytes))
+				require.NoError(t, err)
+				one.of.follow(one, http.StateIdle)
+			}
+			assert.Equal(t, time.Duration(1+c.waits)*mostPaced*pace, time.Since(began), "after %d bytes", c.bytes)
+		})
+	}
 }
 
 // TestAttackSharedConnections: a proxy keeps a connection, over which one client sends bodies that are refused. It ends

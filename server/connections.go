@@ -233,7 +233,7 @@ func (c *connections) follow(of net.Conn, state http.ConnState) {
 		one.expireIn(c.refusal) // unless its request turns out to be authenticated
 	case http.StateIdle:
 		one.socket.idle()
-		one.cost, one.header = 0, header{}
+		one.before, one.cost, one.header = one.cost, 0, header{}
 		one.expireIn(0)
 		one.settle()
 		if one.last {
@@ -277,6 +277,7 @@ type connection struct {
 
 	early   bool // its request was read with the one before it
 	cost    int  // of the request that is being read and is not authenticated, in unasked
+	before  int  // the cost of the request before it
 	unasked unasked
 	wake    chan struct{} // closed when the connection need not wait any more before more is read; nil if it does not wait
 }

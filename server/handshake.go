@@ -93,25 +93,23 @@ func (s *socket) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mayDecrypt counts the records that begin in a part. If there are many short ones, it waits, or returns false without
-// an authenticated request.
+// mayDecrypt counts the records that begin in a part. If there are many short ones, or many without data, it waits, or
+// returns false without an authenticated request.
 func (s *socket) mayDecrypt(part []byte) bool {
 	begun, by := s.records.add(part)
 	s.begun.Add(int64(begun))
 	short := max(s.short.Load()+int64(by), 0)
 	s.short.Store(short)
-	if short <= freeRecords*fairRecord {
+	empty := max(s.undelivered.Add(int64(begun))-freeRecords, 0) // as many may have data, and wait to be decrypted
+	if short <= freeRecords*fairRecord && empty == 0 {
 		return true
 	}
 	of := s.delays.Load()
 	if of == nil {
 		return false
 	}
-	if more := s.undelivered.Add(int64(begun)) - freeRecords; more > 0 { // as many may wait to be decrypted
-		s.undelivered.Add(-more)
-		begun += int(more) * (dataless - 1)
-	}
-	owed := of.of(begun, time.Now())
+	s.undelivered.Add(-empty)
+	owed := of.of(begun+int(empty)*(dataless-1), time.Now())
 	if owed < leastDelay {
 		return true
 	}

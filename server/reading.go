@@ -88,7 +88,8 @@ func (c *connection) refuse(status int, detail string) error {
 // The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
 // and unaskedRate a second, or allUnaskedBytes and allUnaskedRate from all of them, since a client can dial again.
 // Between two requests, when it holds no header, such a connection waits for as many paces as connections wait, but for
-// at most mostPaced: the next request may be another client's, of the same proxy. If it has sent a body, it ends.
+// at most mostPaced, and as many times longer as its last request was longer than longRequest: the next request may be
+// another client's, of the same proxy. If it has sent a body, it ends.
 // Otherwise a hundred connections that send requests without end make other clients wait for seconds. A client whose
 // requests are refused sends less than unaskedBytes of a body. Each request counts as requestBytes more, which is what
 // refusing it costs.
@@ -100,6 +101,8 @@ const (
 	allUnaskedRate  = 4 << 20
 	pace            = 5 * time.Millisecond
 	mostPaced       = 50
+	longRequest     = 8 << 10
+	mostLonger      = 4
 )
 
 // unasked counts bytes that were read without an authenticated request, less a free number for each second.
@@ -175,7 +178,8 @@ func (c *connection) waitForPace() {
 		return
 	}
 	c.of.paced++
-	wait, wake := time.NewTimer(time.Duration(min(c.of.paced, mostPaced))*pace), make(chan struct{})
+	paces := min(c.of.paced, mostPaced) * min(1+c.before/longRequest, mostLonger)
+	wait, wake := time.NewTimer(time.Duration(paces)*pace), make(chan struct{})
 	c.wake = wake
 	c.of.mu.Unlock()
 	defer wait.Stop()
