@@ -65,9 +65,8 @@ type Options struct {
 	// Limits.Running is used. Unless LookupEnv is set, nothing is read from the environment,
 	// including secrets.
 	Runtime runtime.Options
-	// Executor configures how batches are run. Its Recorder is called after the record is kept in
-	// StateDir. If its Pause.Claim is nil, states are claimed where records are kept, so that of all processes that
-	// keep records there, one resumes a state.
+	// Executor configures how batches are run. If its Ledger is nil, calls are kept in StateDir. If its Pause.Claim is nil,
+	// states are claimed where records are kept, so that of all processes that keep records there, one resumes a state.
 	Executor executor.Options
 	// Resolver returns the resolver through which calls reach the tools, such as a registry without
 	// some of them. If nil, the registry itself is used.
@@ -321,10 +320,10 @@ func (h *Host) Problems() []error { return slices.Clone(h.problems) }
 // start creates the executor.
 func (h *Host) start(options Options) (err error) {
 	e := options.Executor
-	h.recorder = &recorder{state: options.StateDir, tools: h.registry, next: e.Recorder, options: options.ledger()}
+	h.recorder = &recorder{state: options.StateDir, tools: h.registry, options: options.ledger()}
 	e.Logger = cmp.Or(e.Logger, options.Logger)
 	if h.recorder.keeps() {
-		e.Recorder = h.recorder
+		e.Ledger = cmp.Or[executor.Ledger](e.Ledger, h.recorder)
 		e.Pause.Claim = cmp.Or[executor.Claimer](e.Pause.Claim, h.recorder)
 	}
 	var resolver executor.Resolver = h.registry

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -126,7 +127,6 @@ func TestTheZeroOptionsOpenNothing(t *testing.T) {
 	assert.Empty(t, host.Definitions())
 	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.Equal(t, tool.UnknownTool, report.Records[0].Result.Kind)
-	assert.False(t, host.Keeps())
 	require.NoError(t, host.CloseRecords(t.Context()))
 }
 
@@ -239,10 +239,9 @@ func TestRecordsAreKept(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	var told heard
 	host := greeting(t, caisson.Options{StateDir: state, Executor: executor.Options{Recorder: &told}}, nil)
-	assert.False(t, host.Keeps())
 	assert.NoDirExists(t, state, "nothing is created before the first batch")
 	report := noerr.Get(host.Execute(t.Context(), greet))(t)
-	assert.True(t, host.Keeps())
+	require.NoError(t, host.CheckRecords(t.Context()))
 	id := report.Records[0].CallID
 	assert.Equal(t, []string{id}, told.ids)
 	entry := tooltest.Kept(t, state, id)
@@ -251,19 +250,73 @@ func TestRecordsAreKept(t *testing.T) {
 	assert.True(t, filepath.IsAbs(entry.Manifest))
 	require.NoError(t, host.CloseRecords(t.Context()))
 	require.NoError(t, host.CloseRecords(t.Context()))
-	require.NoError(t, noerr.Error(host.Execute(t.Context(), greet)), "calls run although their records are not kept")
+	report = noerr.Get(host.Execute(t.Context(), greet))(t)
+	assert.True(t, report.Records[0].Result.Success, "calls run although their records are not kept")
 	assert.Len(t, told.ids, 2)
 }
 
-// TestRecordsThatCannotBeKept: calls still run, and CloseRecords reports the error once.
-func TestRecordsThatCannotBeKept(t *testing.T) {
+// TestAttackRecordsThatCannotBeKept: calls that may have an effect are not run, others say that they are not recorded,
+// and CloseRecords reports the error once. The control keeps no records.
+func TestAttackRecordsThatCannotBeKept(t *testing.T) {
 	state := filepath.Join(tooltest.Files(t, map[string]string{"file": ""}), "file")
 	host := greeting(t, caisson.Options{StateDir: state}, nil)
-	report := noerr.Get(host.Execute(t.Context(), greet))(t)
-	assert.True(t, report.Records[0].Result.Success)
-	assert.False(t, host.Keeps())
+	record := noerr.Get(host.Execute(t.Context(), greet))(t).Records[0]
+	assert.Equal(t, tool.Busy, record.Result.Kind)
+	assert.Contains(t, record.Result.Error, "cannot be recorded")
+	assert.True(t, record.Skipped)
+	assert.True(t, record.Unrecorded)
+	require.ErrorContains(t, host.CheckRecords(t.Context()), "not a directory")
+	readOnly := greeting(t, caisson.Options{StateDir: state}, tooltest.Fields{"behavior": map[string]any{"read_only": true}})
+	record = noerr.Get(readOnly.Execute(t.Context(), greet))(t).Records[0]
+	assert.True(t, record.Result.Success)
+	assert.True(t, record.Unrecorded)
+	require.Error(t, readOnly.CloseRecords(t.Context()))
+	record = noerr.Get(greeting(t, caisson.Options{}, nil).Execute(t.Context(), greet))(t).Records[0]
+	assert.True(t, record.Result.Success, "the control")
+	assert.False(t, record.Unrecorded, "the control")
 	require.ErrorContains(t, host.CloseRecords(t.Context()), "not a directory")
 	require.NoError(t, host.CloseRecords(t.Context()))
+}
+
+// brittle is a ledger that keeps intents, but no records.
+type brittle struct{ intended, kept []executor.Entry }
+
+func (b *brittle) Intend(_ context.Context, entry executor.Entry) error {
+	b.intended = append(b.intended, entry)
+	return nil
+}
+
+func (b *brittle) Record(_ context.Context, entry executor.Entry) error {
+	b.kept = append(b.kept, entry)
+	return io.ErrShortWrite
+}
+
+// TestAttackUnknownOutcomes: a call is run, and its record cannot be kept. The caller is not told that it succeeded. The
+// control is a read-only call.
+func TestAttackUnknownOutcomes(t *testing.T) {
+	for _, readOnly := range []bool{false, true} {
+		var kept brittle
+		var told heard
+		host := greeting(t, caisson.Options{Executor: executor.Options{Ledger: &kept, Recorder: &told}},
+			tooltest.Fields{"behavior": map[string]any{"read_only": readOnly}})
+		record := noerr.Get(host.Execute(t.Context(), greet))(t).Records[0]
+		require.Len(t, kept.kept, 1)
+		assert.True(t, kept.kept[0].Record.Result.Success)
+		assert.Equal(t, []string{record.CallID}, told.ids)
+		assert.True(t, record.Unrecorded)
+		assert.Equal(t, readOnly, record.Result.Success)
+		assert.Equal(t, !readOnly, kept.kept[0].Intended)
+		if readOnly {
+			assert.Empty(t, kept.intended)
+			continue
+		}
+		assert.Equal(t, tool.UnknownOutcome, record.Result.Kind)
+		assert.Contains(t, record.Result.Error, "find out what it has done")
+		assert.False(t, record.Skipped)
+		require.Len(t, kept.intended, 1)
+		assert.Equal(t, record.CallID, kept.intended[0].Record.CallID)
+		assert.Equal(t, "{}", kept.intended[0].Record.Function.Arguments)
+	}
 }
 
 // TestAttackFirstRequestThatIsGivenUp: who needs the ledger first gives up, or cannot open it. It is opened for others.
@@ -289,7 +342,6 @@ func TestAttackFirstRequestThatIsGivenUp(t *testing.T) {
 		_, _, err = host.KeptCall(t.Context(), "", record.CallID)
 		return err == nil
 	}, 10*time.Second, 100*time.Millisecond)
-	assert.False(t, host.Keeps(), "a record was lost")
 	require.ErrorContains(t, host.CloseRecords(t.Context()), "not a directory")
 }
 

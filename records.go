@@ -3,7 +3,6 @@ package caisson
 import (
 	"cmp"
 	"context"
-	"errors"
 	"path/filepath"
 	"sync"
 	"time"
@@ -27,13 +26,9 @@ type Records struct {
 	NoWords bool
 }
 
-// Keeps reports whether the records of all ended calls have been kept, as [Options.StateDir]
-// requires. It is false before the first batch.
-func (h *Host) Keeps() bool {
-	h.recorder.mu.Lock()
-	defer h.recorder.mu.Unlock()
-	return h.recorder.opened && h.recorder.problem == nil
-}
+// CheckRecords returns why calls cannot be recorded now, or nil if they can, or are not to be. Calls that are not
+// read-only are refused meanwhile.
+func (h *Host) CheckRecords(ctx context.Context) error { return h.recorder.check(ctx) }
 
 // CloseRecords stops keeping records. It returns the first error that prevented a record from being kept, or nil if
 // there was none or it is called again. Such an error does not affect the call. [Host.Close] calls CloseRecords.
@@ -44,20 +39,19 @@ func (h *Host) CloseRecords(ctx context.Context) error {
 	return h.recorder.close(ctx)
 }
 
-// recorder keeps the record of each call as it ends. Failing to do so does not affect the call.
+// recorder keeps each call in the ledger, which it opens when it is needed. It is an [executor.Ledger].
 type recorder struct {
 	state   string // "" with no options.Location to keep nothing
 	options ledger.Options
 	tools   *registry.Registry
-	next    executor.Recorder // may be nil
 
 	mu      sync.Mutex
 	kept    *ledger.Ledger // nil before open, and if open failed
-	opened  bool
-	again   time.Time // when it is opened again, after a failure
+	again   time.Time      // when it is opened again, after a failure
 	failure error
 	closed  bool
 	problem error // the first error
+	latest  error // of the last attempt to write
 }
 
 // keeps reports whether records are to be kept.
@@ -73,7 +67,6 @@ func (r *recorder) open(ctx context.Context) (*ledger.Ledger, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if began := time.Now(); r.keeps() && r.kept == nil && !r.closed && began.After(r.again) {
-		r.opened = true
 		r.kept, r.failure = ledger.OpenIn(context.WithoutCancel(ctx), r.state, r.options)
 		r.again = time.Now().Add(max(openAgain, 10*time.Since(began)))
 		r.problem = cmp.Or(r.problem, r.failure)
@@ -81,33 +74,67 @@ func (r *recorder) open(ctx context.Context) (*ledger.Ledger, error) {
 	return r.kept, r.failure
 }
 
-// Record implements [executor.Recorder].
+// Intend implements [executor.Ledger].
+func (r *recorder) Intend(ctx context.Context, entry executor.Entry) error {
+	return r.write(ctx, entry, (*ledger.Ledger).Intend)
+}
+
+// Record implements [executor.Ledger].
 func (r *recorder) Record(ctx context.Context, ended executor.Entry) error {
-	err := r.keep(ctx, ended)
-	if r.next != nil {
-		err = errors.Join(err, r.next.Record(ctx, ended))
+	return r.write(ctx, ended, (*ledger.Ledger).Append)
+}
+
+// keepTime is the longest time that a call waits for the ledger, before and after it runs.
+const keepTime = 10 * time.Second
+
+func (r *recorder) write(
+	ctx context.Context, entry executor.Entry, write func(*ledger.Ledger, context.Context, ledger.Entry) error,
+) error {
+	return r.attempt(ctx, func(ctx context.Context, l *ledger.Ledger) error { return write(l, ctx, r.entry(entry)) })
+}
+
+// attempt writes to the ledger, and remembers whether that succeeded. Nothing is written once records are closed.
+func (r *recorder) attempt(ctx context.Context, write func(ctx context.Context, l *ledger.Ledger) error) error {
+	kept, err := r.open(ctx)
+	if kept != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, keepTime)
+		defer cancel()
+		err = write(ctx, kept)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.problem, r.latest = cmp.Or(r.problem, err), err
 	return err
 }
 
-func (r *recorder) keep(ctx context.Context, ended executor.Entry) error {
-	kept, err := r.open(ctx)
-	if kept == nil {
-		return err
+// check writes to the ledger if that failed before, or if it is not open.
+func (r *recorder) check(ctx context.Context) error {
+	if !r.keeps() {
+		return nil
 	}
-	err = kept.Append(ctx, r.entry(ended))
-	if err != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.problem = cmp.Or(r.problem, err)
+	r.mu.Lock()
+	failed := r.latest
+	isOpen := r.kept != nil
+	r.mu.Unlock()
+	if failed == nil && isOpen {
+		return nil
 	}
-	return err
+	return r.attempt(ctx, func(ctx context.Context, l *ledger.Ledger) error {
+		if failed == nil {
+			return nil
+		}
+		return l.Check(ctx)
+	})
 }
 
 func (r *recorder) entry(ended executor.Entry) ledger.Entry {
 	kept := ledger.Entry{
 		Time: time.Now(), Record: ended.Record, Cause: ended.Cause, Tenant: ended.Tenant, User: ended.User,
-		Session: ended.Session, Batch: ended.Batch,
+		Session: ended.Session, Batch: ended.Batch, Intended: ended.Intended,
 	}
 	if len(ended.Record.Cuts) > 0 {
 		kept.Whole = &ended.Whole

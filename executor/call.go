@@ -62,6 +62,7 @@ type call struct {
 	question *answers.Question[resultKey]
 	source   *call // the identical call of the batch whose result this one shares; may be nil
 
+	intended  bool  // the ledger was told that it would run
 	submitted bool  // the client has run the call and submitted its output
 	parent    *call // the call that made this one; nil if a model did
 	depth     int

@@ -39,7 +39,9 @@ type Options struct {
 	// Logger gets the start and the end of each call and the rules that repaired its arguments, never
 	// arguments or results. It gets a sample of the failures of the Recorder. Nil discards them.
 	Logger *slog.Logger
-	// Recorder gets the record of each call. Nil keeps no records.
+	// Ledger keeps each call. Nil keeps none.
+	Ledger Ledger
+	// Recorder gets the record of each call, once the Ledger has kept it.
 	Recorder Recorder
 }
 

@@ -29,7 +29,17 @@ type Recorder interface {
 	Record(ctx context.Context, entry Entry) error
 }
 
-// Entry is a call that has ended.
+// Ledger keeps calls durably, so that none which may have had an effect is lost. It must be safe for concurrent use.
+type Ledger interface {
+	// Intend is called before a call that is not read-only reaches its tool, with the record as it is then. If it fails,
+	// the call is not run, and its kind is [tool.Busy].
+	Intend(ctx context.Context, entry Entry) error
+	// Record keeps a call that has ended. After an error, the record says that it was not kept. If the call was run and
+	// is not read-only, its kind is [tool.UnknownOutcome].
+	Recorder
+}
+
+// Entry is a call that has ended, or, for [Ledger].Intend, one that is about to run.
 type Entry struct {
 	Record tool.Record
 	// Whole is the result before any part of it was cut.
@@ -39,6 +49,7 @@ type Entry struct {
 	Batch, Session string
 	Tenant, User   string
 	Began          time.Time
+	Intended       bool // Intend was called, whether or not it failed
 	// Cause is the host's error if the kind of the record's result is [tool.Internal], and empty otherwise. It is only
 	// for the operator, since it may contain paths and addresses; the record has only an id in its place.
 	Cause string

@@ -26,7 +26,9 @@ func (b *batch) runCall(ctx context.Context, c *call) {
 	default:
 		running, stop := c.start(ctx)
 		if in, ok := b.admit(running, c); ok {
-			b.invoke(running, c)
+			if b.intend(running, c) {
+				b.invoke(running, c)
+			}
 			b.leave(running, c, in)
 		}
 		stop()

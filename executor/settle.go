@@ -13,14 +13,18 @@ func (b *batch) settle(ctx context.Context, c *call) {
 	if c.source == nil || c.phase == phaseRefused { // duplicates have the result of their source
 		b.shorten(c)
 	}
+	hasRun := c.phase != phaseRefused
 	c.phase = phaseEnded
+	entry := b.keep(ctx, c, hasRun)
 	c.final = c.record.Result.Success && c.entry.Manifest != nil && c.entry.Manifest.Behavior.Final
 	b.session.leave(c)
 	b.mu.Lock()
 	addTotals(&b.totals, &c.record)
 	b.mu.Unlock()
 	b.logFinished(ctx, c)
-	b.recordCall(ctx, c)
+	if recorder := b.executor.options.Recorder; recorder != nil {
+		b.report(ctx, c, "recorder failed", func() error { return recorder.Record(context.WithoutCancel(ctx), entry) })
+	}
 	output.CutDetails(&c.record, b.details)
 	b.send(tool.CallFinished, func(event *tool.Event) {
 		c.describe(event)
@@ -32,26 +36,63 @@ func (b *batch) settle(ctx context.Context, c *call) {
 	})
 }
 
-// recordCall passes the call to the recorder, which must not be able to end the worker that other calls wait for.
-func (b *batch) recordCall(ctx context.Context, c *call) {
-	if b.executor.options.Recorder == nil {
-		return
+// intend has the ledger keep that a call is about to run. If it cannot, it refuses the call, and returns false.
+func (b *batch) intend(ctx context.Context, c *call) bool {
+	ledger := b.executor.options.Ledger
+	if ledger == nil || c.readOnly {
+		return true
 	}
+	c.intended = true
+	if b.report(ctx, c, "ledger failed", func() error { return ledger.Intend(ctx, b.entryOf(c)) }) {
+		return true
+	}
+	if !c.isTooLate(ctx) {
+		c.refuse(tool.Busy, "the call was not run, since it cannot be recorded now; try again later")
+	}
+	c.record.Usage.Queue = c.queued
+	return false
+}
+
+// keep has the ledger keep a call that has ended, and returns what the recorder gets.
+func (b *batch) keep(ctx context.Context, c *call, hasRun bool) Entry {
+	entry := b.entryOf(c)
+	ledger := b.executor.options.Ledger
+	if ledger == nil || b.report(ctx, c, "ledger failed",
+		func() error { return ledger.Record(context.WithoutCancel(ctx), entry) }) {
+		return entry
+	}
+	c.record.Unrecorded = true
+	if c.intended && hasRun {
+		c.record.Result = tool.Result{Kind: tool.UnknownOutcome, Error: unknownOutcome}
+		c.record.Cuts = nil
+	}
+	return b.entryOf(c)
+}
+
+const unknownOutcome = "the call was run, but what came of it could not be recorded; " +
+	"find out what it has done before it is made again"
+
+func (b *batch) entryOf(c *call) Entry {
 	own := b.brought[c.tool].Manifest
 	entry := Entry{
 		Record: c.record, Whole: c.whole, Tool: c.tool, Brought: own != nil && own == c.entry.Manifest, Batch: b.id,
-		Session: b.session.id, Tenant: b.session.tenant, User: b.session.user, Began: c.began,
+		Session: b.session.id, Tenant: b.session.tenant, User: b.session.user, Began: c.began, Intended: c.intended,
 	}
 	if c.record.Result.Kind == tool.Internal && c.cause != nil {
 		entry.Cause = textOf(c.cause)
 	}
-	_, failure := isolate(func() (struct{}, error) {
-		return struct{}{}, b.executor.options.Recorder.Record(context.WithoutCancel(ctx), entry)
-	})
+	return entry
+}
+
+// report calls the ledger or the recorder, which must not be able to end the worker that other calls wait for. It
+// returns false if that failed, and logs a sample of such failures.
+func (b *batch) report(ctx context.Context, c *call, message string, work func() error) bool {
+	_, failure := isolate(func() (struct{}, error) { return struct{}{}, work() })
 	if failure != nil {
-		attributes := append(causeOf(failure), slog.String("call_id", entry.Record.CallID))
-		b.executor.failures.ErrorContext(ctx, "recorder failed", attributes...)
+		attributes := append(causeOf(failure), slog.String("call_id", c.record.CallID))
+		b.executor.failures.ErrorContext(ctx, message, attributes...)
 	}
+	return failure == nil
 }
 
 func addTotals(t *tool.Totals, r *tool.Record) {

@@ -8,7 +8,7 @@ import "context"
 // Each Kind is an error: errors.Is(err, tool.Denied) tests the kind of an [Error].
 //
 // The kind also determines who should read the message. The caller, who sent the call or grants the permissions, reads
-// InvalidArguments, UnknownTool, Denied, Busy and Cancelled. The operator, who runs the host, reads Internal. The
+// InvalidArguments, UnknownTool, Denied, Busy, Cancelled and UnknownOutcome. The operator, who runs the host, reads Internal. The
 // model, which can try other arguments or another tool, reads all other kinds.
 type Kind string
 
@@ -32,10 +32,13 @@ const (
 	Output Kind = "output"
 	// Trap: the module hit a WebAssembly trap, such as a division by zero.
 	Trap Kind = "trap"
-	// Busy: there was no capacity to run the call.
+	// Busy: there was no capacity to run the call, or it could not be recorded first.
 	Busy Kind = "busy"
 	// Cancelled: the caller cancelled the call.
 	Cancelled Kind = "cancelled"
+	// UnknownOutcome: the call was run, and what came of it is not known: the process that ran it has ended, or its record
+	// could not be kept. It may have had its effect. The host does not run it again.
+	UnknownOutcome Kind = "unknown_outcome"
 	// Internal: the host failed; the tool and the caller are not at fault.
 	Internal Kind = "internal"
 )
@@ -43,7 +46,7 @@ const (
 // Kinds returns every kind in the order of their declaration.
 func Kinds() []Kind {
 	return []Kind{ToolFailed, InvalidArguments, UnknownTool, Denied, Deadline, Memory, Fuel, Output, Trap, Busy, Cancelled,
-		Internal}
+		UnknownOutcome, Internal}
 }
 
 // Error returns the kind's name, which makes a Kind usable with errors.Is.

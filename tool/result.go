@@ -191,8 +191,10 @@ type Record struct {
 	// Source is the CallID of the call that produced the result; empty if it is this call.
 	Source string
 	// Parent is the CallID of the calling tool's call; empty if a model made the call.
-	Parent  string
-	Repairs []Repair
+	Parent string
+	// Unrecorded is set if the record should have been kept and could not be.
+	Unrecorded bool
+	Repairs    []Repair
 	// Cuts are the parts of Result that were cut.
 	Cuts      []Cut
 	Denials   []Denial
@@ -218,6 +220,7 @@ type wireRecord struct {
 	HostCalls     []HostCall `json:"host_calls"`
 	Source        string     `json:"source,omitempty"`
 	Parent        string     `json:"parent,omitempty"`
+	Unrecorded    bool       `json:"unrecorded,omitempty"`
 	Cuts          []Cut      `json:"cuts,omitempty"`
 }
 
@@ -232,7 +235,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
 		Repairs: jsontext.List(r.Repairs), Denials: jsontext.List(r.Denials), HostCalls: jsontext.List(r.HostCalls),
 		Log: r.Log, Usage: r.Usage,
-		Source: r.Source, Parent: r.Parent, Cuts: r.Cuts,
+		Source: r.Source, Parent: r.Parent, Unrecorded: r.Unrecorded, Cuts: r.Cuts,
 	}
 	return jsontext.Encode(wire)
 }
@@ -248,7 +251,7 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 		Call: wire.Call, CallID: wire.CallID, Skipped: wire.Skipped, Cached: wire.Cached,
 		ExecutionTime: time.Duration(math.Round(wire.ExecutionTime * float64(time.Second))),
 		Repairs:       wire.Repairs, Denials: wire.Denials, HostCalls: wire.HostCalls, Log: wire.Log, Usage: wire.Usage,
-		Source: wire.Source, Parent: wire.Parent, Cuts: wire.Cuts,
+		Source: wire.Source, Parent: wire.Parent, Unrecorded: wire.Unrecorded, Cuts: wire.Cuts,
 	}
 	return json.Unmarshal([]byte(wire.Result), &r.Result)
 }

@@ -133,7 +133,7 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 			failure.withHints("approve it with --approve")
 		}
 		return failure.withHints(
-			slices.Concat(h.nestedHints(), h.unsentSecrets(args[:1]), o.explainHints(record, h.Keeps()))...)
+			slices.Concat(h.nestedHints(), h.unsentSecrets(args[:1]), o.explainHints(record, h.keeps && !record.Unrecorded))...)
 	}
 	h.noteUnsentSecrets(args[:1])
 	h.noteDeprecated(record.Function.Name)

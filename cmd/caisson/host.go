@@ -34,6 +34,7 @@ type host struct {
 	session      *executor.Session // nil before [host.start]
 	observer     *callObserver     // nil if no calls are run
 	stateProblem error             // the reason for a missing folder of records
+	keeps        bool              // whether records of calls are kept
 }
 
 // lacksInterpreter reports whether a tool is a script whose interpreter is not installed.
@@ -132,7 +133,7 @@ func (h *host) inspectCommand(name string, flags []string) string {
 
 // readOn says where to find the rest of a truncated result. Its reference begins with the call's id.
 func (h *host) readOn(cut tool.Cut) string {
-	if !h.Keeps() {
+	if !h.keeps {
 		return "raise the limit with --max-output SIZE"
 	}
 	id, _, _ := strings.Cut(cut.Reference, ".")
@@ -229,6 +230,7 @@ func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (er
 	}
 	options.Executor.Recorder, options.Executor.Pause.Claim = h.observer, claims
 	options.StateDir, h.stateProblem = h.options.stateFolder()
+	h.keeps = options.StateDir != "" || h.options.ledgerURL != ""
 	options.Records = h.options.keeping()
 	options.Resolver = func(tools *registry.Registry) executor.Resolver {
 		h.observer.Registry = tools
@@ -246,6 +248,7 @@ func (h *host) serveOptions(mode openMode, options *caisson.Options) (err error)
 	}
 	options.Executor.Recorder = mode.recorder
 	options.StateDir, h.stateProblem = h.options.stateFolder()
+	h.keeps = options.StateDir != "" || h.options.ledgerURL != ""
 	options.Records = h.options.keeping()
 	options.Logger = h.serverLog(slog.LevelError)
 	if h.stateProblem != nil {

@@ -186,7 +186,7 @@ func exitCode(kind tool.Kind) (code int, known bool) {
 		"": exitSuccess, tool.ToolFailed: exitFailed, tool.Trap: exitFailed, tool.Internal: exitFailed,
 		tool.UnknownTool: exitUsage, tool.InvalidArguments: exitUsage, tool.Denied: exitDenied,
 		tool.Deadline: exitLimit, tool.Memory: exitLimit, tool.Fuel: exitLimit, tool.Output: exitLimit,
-		tool.Busy: exitLimit, tool.Cancelled: exitInterrupted,
+		tool.Busy: exitLimit, tool.UnknownOutcome: exitLimit, tool.Cancelled: exitInterrupted,
 	}[kind]
 	if !known {
 		code = exitFailed

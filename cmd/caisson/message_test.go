@@ -69,7 +69,7 @@ func TestEveryKindHasAnExitCode(t *testing.T) {
 		"": 0, tool.ToolFailed: 1, tool.Trap: 1, tool.Internal: 1,
 		tool.UnknownTool: 2, tool.InvalidArguments: 2, tool.Denied: 3,
 		tool.Deadline: 4, tool.Memory: 4, tool.Fuel: 4, tool.Output: 4, tool.Busy: 4,
-		tool.Cancelled: 130,
+		tool.UnknownOutcome: 4, tool.Cancelled: 130,
 	}
 	for _, kind := range append(tool.Kinds(), "") {
 		code, known := exitCode(kind)

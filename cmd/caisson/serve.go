@@ -255,7 +255,7 @@ func (o *serveOptions) serveHost(ctx context.Context, h *host, metrics http.Hand
 	if err != nil {
 		return err
 	}
-	o.Metrics, o.Logger = metrics, log
+	o.Metrics, o.Logger, o.Ready = metrics, log, h.CheckRecords
 	s, err := o.server(h, kept, agents, protocol)
 	if err != nil {
 		return cmp.Or(o.serverProblem(err), protocol.Close(ending))

@@ -184,7 +184,7 @@ func TestServeLogsLostRecords(t *testing.T) {
 					assert.Equal(t, 200, status, text)
 					require.NoError(t, after())
 				}
-				assert.Eventually(t, func() bool { return strings.Contains(s.log(), `level=ERROR msg="recorder failed"`) }, 10*time.Second, time.Millisecond, s.log())
+				assert.Eventually(t, func() bool { return strings.Contains(s.log(), `level=ERROR msg="ledger failed"`) }, 10*time.Second, time.Millisecond, s.log())
 				assert.Contains(t, s.log(), "call_id=")
 				assert.NotContains(t, s.log(), "level=INFO")
 				assert.Equal(t, 0, s.end(t), "the server did its work")

@@ -16,11 +16,12 @@ const (
 	maxGroupBytes = 1 << 20
 )
 
-// waiting is an entry whose caller waits for it to be committed.
+// waiting is an entry or an intent whose caller waits for it to be committed.
 type waiting struct {
-	entry *Entry
-	id    []byte
-	done  chan error
+	entry  *Entry
+	id     []byte
+	intent bool
+	done   chan error
 }
 
 // size is about how many bytes its JSON has. It is made when its turn comes, since many long ones may wait.
@@ -35,19 +36,23 @@ func (w *waiting) size() int {
 // Append keeps an entry, and returns when it is durable. Entries that are appended at the same time are committed
 // together. If ctx ends first, Append returns its error, and the entry may be kept nevertheless.
 func (l *Ledger) Append(ctx context.Context, entry Entry) error {
-	id, err := callID(entry.Record.CallID)
-	if err != nil {
-		return l.failure("append", err)
+	return l.failure("append", l.enqueue(ctx, &waiting{entry: &entry}))
+}
+
+// enqueue waits until an entry or an intent is committed.
+func (l *Ledger) enqueue(ctx context.Context, w *waiting) (err error) {
+	if w.id, err = callID(w.entry.Record.CallID); err != nil {
+		return err
 	}
-	w := &waiting{entry: &entry, id: id, done: make(chan error, 1)}
+	w.done = make(chan error, 1)
 	if !l.queue.add(w) {
-		return l.failure("append", ErrClosed)
+		return ErrClosed
 	}
 	select {
 	case err := <-w.done:
-		return l.failure("append", err)
+		return err
 	case <-ctx.Done():
-		return l.failure("append", ctx.Err())
+		return ctx.Err()
 	}
 }
 
@@ -132,9 +137,12 @@ func (l *Ledger) commit(ctx context.Context, group []*waiting) {
 		own := err
 		if err != nil && len(group) > 1 {
 			own = l.update(ctx, group[i:i+1])
-			if errors.Is(own, ErrKept) && !errors.Is(err, ErrKept) {
+			if errors.Is(own, ErrKept) && !errors.Is(err, ErrKept) && !w.entry.Intended {
 				own = nil // the connection was lost after the group had been committed
 			}
+		}
+		if own != nil && w.entry.Intended {
+			l.late.add(w.entry, own)
 		}
 		w.done <- own
 	}
@@ -151,6 +159,10 @@ func (l *Ledger) update(ctx context.Context, group []*waiting) error {
 
 // add adds a group to the chain.
 func (l *Ledger) add(ctx context.Context, tx *database.Tx, group []*waiting) error {
+	group, err := l.addIntents(ctx, tx, group)
+	if err != nil || len(group) == 0 {
+		return err
+	}
 	if err := l.names.begin(ctx, l.database, tx); err != nil {
 		return err
 	}
@@ -213,6 +225,11 @@ func (l *Ledger) addOne(
 	sums[tenant].calls++
 	sums[tenant].bytes += int64(len(content))
 	values = append(values, flag(len(e.Record.Denials) > 0), salt, string(content))
+	if e.Intended {
+		if _, err := tx.Exec(ctx, "delete from intents where call_id = ?", w.id); err != nil {
+			return link{}, err
+		}
+	}
 	return own, l.insert(ctx, tx, values, l.wordsOf(tenant, e))
 }
 

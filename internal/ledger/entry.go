@@ -34,6 +34,8 @@ type Entry struct {
 	// Wire is the record's JSON, byte for byte as kept. Decoding it rounds times. It is set when an entry is found, and
 	// kept in place of Record if it is set before.
 	Wire json.RawMessage `json:"record"`
+	// Intended says that [Ledger.Intend] was called before.
+	Intended bool `json:"-"`
 	// Whole is the result before parts of it were cut, or nil if nothing was cut.
 	Whole *tool.Result `json:"whole,omitempty"`
 }

@@ -86,6 +86,11 @@ type Ledger struct {
 	closed atomic.Bool
 
 	names names // used by the writer alone
+
+	writer      atomic.Int64 // the number of this process; 0 until it is needed
+	registering sync.Mutex   // held to get one
+	beating     sync.Once
+	late        late
 }
 
 // Open opens the ledger at a location, and creates it if there is none. The end of ctx does not end what has begun.
@@ -113,6 +118,9 @@ func Open(ctx context.Context, options Options) (*Ledger, error) {
 	go l.write(ctx)
 	l.maintained.Add(1)
 	go l.maintain(ctx)
+	if err := l.settle(ctx, 2*leaseTime); err != nil {
+		l.options.Logger.ErrorContext(ctx, "calls of processes that have ended cannot be recorded", "err", err)
+	}
 	return l, nil
 }
 
@@ -154,11 +162,11 @@ func (l *Ledger) Close(ctx context.Context) error {
 	l.queue.close()
 	<-l.ended
 	l.maintained.Wait()
-	var err error
+	err := l.leave(ctx)
 	if l.added.unsigned.Load() > 0 {
 		pruning, cancel := context.WithTimeout(ctx, lastPrune)
-		if _, err = l.Prune(pruning); errors.Is(err, context.DeadlineExceeded) {
-			err = nil
+		if _, failed := l.Prune(pruning); !errors.Is(failed, context.DeadlineExceeded) {
+			err = errors.Join(err, failed)
 		}
 		cancel()
 		err = errors.Join(err, l.checkpoint(ctx))

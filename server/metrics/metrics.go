@@ -20,6 +20,7 @@ type Metrics struct {
 	registry  *prometheus.Registry
 	calls     *prometheus.CounterVec
 	reused    *prometheus.CounterVec
+	lost      *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
 	queued    prometheus.Histogram
 	compiled  prometheus.Histogram
@@ -48,6 +49,7 @@ func New() *Metrics {
 		calls: counter("calls_total", "Calls that ended, by tool and outcome: success, or the kind of the failure.",
 			"tool", "outcome"),
 		reused: counter("calls_reused_total", "Calls that were answered with the result of an identical call.", "tool"),
+		lost:   counter("calls_unrecorded_total", "Calls whose record could not be kept.", "tool"),
 		seconds: prometheus.NewHistogramVec(histogram("call_duration_seconds",
 			"How long tools ran, without queueing and compiling.", seconds), []string{"tool"}),
 		queued: prometheus.NewHistogram(histogram("call_queue_seconds",
@@ -60,7 +62,7 @@ func New() *Metrics {
 		hostCalls: counter("host_calls_total", "Requests of tools to the host that need a permission.", "tool"),
 		denials:   counter("denials_total", "Requests that were denied, by permission.", "permission"),
 	}
-	m.registry.MustRegister(m.calls, m.reused, m.seconds, m.queued, m.compiled, m.memory, m.fuel, m.hostCalls, m.denials,
+	m.registry.MustRegister(m.calls, m.reused, m.lost, m.seconds, m.queued, m.compiled, m.memory, m.fuel, m.hostCalls, m.denials,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -90,6 +92,9 @@ func (m *Metrics) Record(_ context.Context, ended executor.Entry) error {
 		outcome = string(r.Result.Kind)
 	}
 	m.calls.WithLabelValues(name, outcome).Inc()
+	if r.Unrecorded {
+		m.lost.WithLabelValues(name).Inc()
+	}
 	for _, d := range r.Denials {
 		m.denials.WithLabelValues(d.Permission).Inc()
 	}

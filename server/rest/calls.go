@@ -27,11 +27,19 @@ func (x *exchange) createCall() (reply, error) {
 		return x.paused(&asked, report, done)
 	}
 	done()
+	if r := report.Records[0]; r.Skipped && r.Unrecorded && r.Result.Kind == tool.Busy {
+		return reply{}, errUnrecordable
+	}
 	return x.acted(func() (reply, error) {
 		body, err := report.Records[0].MarshalJSON()
 		return reply{status: http.StatusOK, body: body}, err
 	})
 }
+
+// errUnrecordable refuses a call that could not be recorded, and was not run.
+var errUnrecordable = &refusal{status: http.StatusServiceUnavailable,
+	detail: "calls that are not read-only cannot be recorded now, and are not run; try again later",
+	header: [2]string{"Retry-After", "5"}}
 
 // acted makes the answer to a request that has had its effect. A repetition of the request is given the same answer,
 // and must not act again, whatever becomes of this one. A caller who may no longer act by then gets none.

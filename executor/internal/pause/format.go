@@ -48,6 +48,7 @@ type storedRecord struct {
 	ExecutionTime time.Duration       `json:"execution_ns"`
 	Cached        bool                `json:"cached,omitempty"`
 	Source        string              `json:"source,omitempty"`
+	Unrecorded    bool                `json:"unrecorded,omitempty"`
 	Repairs       list[tool.Repair]   `json:"repairs,omitempty"`
 	Cuts          list[tool.Cut]      `json:"cuts,omitempty"`
 	Denials       list[storedDenial]  `json:"denials,omitempty"`
@@ -81,7 +82,7 @@ func Ended(record *tool.Record, final bool) Call {
 	return Call{CallID: r.CallID, Call: r.Call, Ended: &storedRecord{
 		Final: final, Result: storedResult{r.Result, jsonText(r.Result.Data), r.Result.Content},
 		Skipped: r.Skipped, ExecutionTime: r.ExecutionTime, Cached: r.Cached, Source: r.Source, Repairs: r.Repairs,
-		Cuts:    r.Cuts,
+		Unrecorded: r.Unrecorded, Cuts: r.Cuts,
 		Denials: each(r.Denials, encodeDenial), HostCalls: r.HostCalls, Log: r.Log, Usage: r.Usage,
 	}}
 }
@@ -115,7 +116,7 @@ func (s *Call) Record() tool.Record {
 	return ownRecord(&tool.Record{
 		Call: s.Call, CallID: s.CallID, Result: result,
 		Skipped: e.Skipped, ExecutionTime: e.ExecutionTime, Cached: e.Cached, Source: e.Source, Repairs: e.Repairs,
-		Cuts:    e.Cuts,
+		Unrecorded: e.Unrecorded, Cuts: e.Cuts,
 		Denials: each(e.Denials, storedDenial.decode), HostCalls: e.HostCalls, Log: e.Log, Usage: e.Usage,
 	})
 }

@@ -73,6 +73,7 @@ type record struct {
 	HostCalls     []tool.HostCall `json:"host_calls"`
 	Source        string          `json:"source,omitempty"`
 	Parent        string          `json:"parent,omitempty"`
+	Unrecorded    bool            `json:"unrecorded,omitempty"`
 	Cuts          []tool.Cut      `json:"cuts,omitempty"`
 }
 
@@ -87,7 +88,7 @@ func encodeRecord(r tool.Record) ([]byte, error) {
 		Result: string(result), Success: r.Result.Success, Skipped: r.Skipped,
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
 		Repairs: list(r.Repairs), Denials: list(r.Denials), Log: r.Log, Usage: r.Usage, HostCalls: list(r.HostCalls),
-		Source: r.Source, Parent: r.Parent, Cuts: r.Cuts,
+		Source: r.Source, Parent: r.Parent, Unrecorded: r.Unrecorded, Cuts: r.Cuts,
 	})
 }
 

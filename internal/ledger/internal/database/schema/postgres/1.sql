@@ -81,3 +81,18 @@ create table claims (
     expires bigint not null
 );
 create index claims_expires on claims (expires);
+
+-- The processes that run calls, each until it says so again. The numbers are never used again.
+create table writers (
+    id    bigint primary key generated always as identity,
+    until bigint not null -- in milliseconds
+);
+
+-- The calls that were about to run and have no record yet. Those of a writer that is gone have ended in a way that
+-- nobody knows. The content is the record that they get then.
+create table intents (
+    call_id bytea primary key,
+    writer  bigint not null,
+    content text not null
+);
+create index intents_writer on intents (writer);

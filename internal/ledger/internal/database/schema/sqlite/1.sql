@@ -81,3 +81,18 @@ create table claims (
     expires integer not null
 ) strict, without rowid;
 create index claims_expires on claims (expires);
+
+-- The processes that run calls, each until it says so again. The numbers are never used again.
+create table writers (
+    id    integer primary key autoincrement,
+    until integer not null -- in milliseconds
+) strict;
+
+-- The calls that were about to run and have no record yet. Those of a writer that is gone have ended in a way that
+-- nobody knows. The content is the record that they get then.
+create table intents (
+    call_id blob primary key,
+    writer  integer not null,
+    content text not null
+) strict, without rowid;
+create index intents_writer on intents (writer);

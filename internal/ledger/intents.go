@@ -1,0 +1,150 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/caisson-run/caisson/internal/ledger/internal/database"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// Intend keeps that a call is about to run, and returns when that is durable. Append removes it with the call's record.
+// If this process ends before, the call gets the record of the entry with the kind [tool.UnknownOutcome]. If ctx ends
+// first, Intend returns its error, and the intent may be kept nevertheless.
+func (l *Ledger) Intend(ctx context.Context, entry Entry) error {
+	if err := l.register(ctx); err != nil {
+		return l.failure("append", err)
+	}
+	entry.Record.Result = tool.Result{
+		Kind:  tool.UnknownOutcome,
+		Error: "the process that ran the call has ended before it; find out what the call has done before it is made again",
+	}
+	entry.Record.Usage, entry.Whole = tool.Usage{}, nil
+	return l.failure("append", l.enqueue(ctx, &waiting{entry: &entry, intent: true}))
+}
+
+// addIntents adds the intents of a group, and returns the rest of it.
+func (l *Ledger) addIntents(ctx context.Context, tx *database.Tx, group []*waiting) (entries []*waiting, err error) {
+	writer := l.writer.Load()
+	renewed := false
+	for _, w := range group {
+		if !w.intent {
+			entries = append(entries, w)
+			continue
+		}
+		if !renewed {
+			if err := l.renew(ctx, tx, writer); err != nil {
+				return nil, err
+			}
+			renewed = true
+		}
+		content, err := w.entry.encode()
+		if err != nil {
+			return nil, err
+		}
+		if _, err := tx.Exec(ctx, "insert into intents (call_id, writer, content) values (?, ?, ?)", w.id, writer,
+			string(content)); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
+
+// Bounds of the entries that could not be written and are tried again.
+const (
+	maxLate      = 10_000
+	maxLateBytes = 64 << 20
+)
+
+// late are the entries of calls that were intended and could not be written. Those beyond the bounds are left to
+// whoever finds their intents. It is safe for concurrent use.
+type late struct {
+	mu      sync.Mutex
+	entries []*Entry
+	bytes   int
+}
+
+// add adds an entry, unless it will never be written.
+func (t *late) add(e *Entry, reason error) {
+	for _, lasting := range []error{ErrKept, ErrTooLarge, ErrID} {
+		if errors.Is(reason, lasting) {
+			return
+		}
+	}
+	size := (&waiting{entry: e}).size()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.entries) < maxLate && t.bytes+size <= maxLateBytes {
+		t.entries, t.bytes = append(t.entries, e), t.bytes+size
+	}
+}
+
+// take returns all entries, and forgets them.
+func (t *late) take() []*Entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	taken := t.entries
+	t.entries, t.bytes = nil, 0
+	return taken
+}
+
+// settle removes writers that should have renewed their lease some time ago, and gives their calls a record.
+func (l *Ledger) settle(ctx context.Context, overdue time.Duration) error {
+	if err := l.removeWriters(ctx, overdue); err != nil {
+		return err
+	}
+	for {
+		contents, err := l.orphans(ctx)
+		if err != nil || len(contents) == 0 {
+			return err
+		}
+		for _, content := range contents {
+			if err := l.settleOne(ctx, content); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// maxOrphans is how many intents are read at once.
+const maxOrphans = 16
+
+// orphans returns some intents whose writers are gone.
+func (l *Ledger) orphans(ctx context.Context) (found []orphan, err error) {
+	err = l.database.View(ctx, func(tx *database.Tx) error {
+		return tx.Rows(ctx, "select call_id, content from intents where writer not in (select id from writers) "+
+			"order by call_id limit ?", []any{maxOrphans}, func(scan func(into ...any) error) error {
+			var one orphan
+			err := scan(&one.id, &one.content)
+			found = append(found, one)
+			return err
+		})
+	})
+	return found, err
+}
+
+type orphan struct {
+	id      []byte
+	content string
+}
+
+// settleOne gives the call of an intent its record, unless another process has done so.
+func (l *Ledger) settleOne(ctx context.Context, o orphan) error {
+	entry, err := decode([]byte(o.content))
+	if err == nil {
+		entry.Intended, entry.Wire = true, nil
+		err = l.Append(ctx, entry)
+	}
+	if !errors.Is(err, ErrKept) && !errors.Is(err, ErrDamaged) {
+		return err
+	}
+	if errors.Is(err, ErrDamaged) {
+		l.options.Logger.ErrorContext(ctx, "an intent cannot be read", "call_id", hyphenated(o.id), "err", err)
+	}
+	return l.database.Update(ctx, func(tx *database.Tx) error {
+		_, err := tx.Exec(ctx, "delete from intents where call_id = ?", o.id)
+		return err
+	})
+}

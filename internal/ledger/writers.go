@@ -1,0 +1,165 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/caisson-run/caisson/internal/ledger/internal/database"
+)
+
+// A process that runs calls is a writer, and has a lease. It renews the lease until it ends. When that is overdue, other
+// processes take the writer for dead, remove it, and record its calls. A process that was only stopped, or cut off from
+// the database, finds that it is no writer any more before it can run another call.
+const (
+	leaseTime  = 15 * time.Second
+	renewEvery = leaseTime / 5
+)
+
+// ErrLease means that other processes have taken this one for dead, and have recorded its calls.
+var ErrLease = errors.New("this process was taken for dead")
+
+// register makes this process a writer.
+func (l *Ledger) register(ctx context.Context) error {
+	l.registering.Lock()
+	defer l.registering.Unlock()
+	if l.writer.Load() != 0 {
+		return nil
+	}
+	var id int64
+	err := l.database.Update(ctx, func(tx *database.Tx) error {
+		now, err := l.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return tx.Row(ctx, "insert into writers (until) values (?) returning id", []any{now + leaseTime.Milliseconds()}, &id)
+	})
+	if err != nil {
+		return err
+	}
+	l.writer.Store(id)
+	l.beating.Do(func() {
+		l.maintained.Add(1)
+		go l.beat(context.WithoutCancel(ctx))
+	})
+	return nil
+}
+
+// now returns the time in milliseconds by which leases are judged: PostgreSQL's, since clocks of machines differ.
+func (l *Ledger) now(ctx context.Context, tx *database.Tx) (now int64, err error) {
+	clock := l.database.Only("", "select (extract(epoch from clock_timestamp()) * 1000)::bigint")
+	if clock == "" {
+		return time.Now().UnixMilli(), nil
+	}
+	err = tx.Row(ctx, clock, nil, &now)
+	return now, err
+}
+
+// renew renews the lease of a writer. Until the transaction ends, nobody can remove it.
+func (l *Ledger) renew(ctx context.Context, tx *database.Tx, writer int64) error {
+	now, err := l.now(ctx, tx)
+	if err != nil {
+		return err
+	}
+	changed, err := tx.Exec(ctx, "update writers set until = ? where id = ?", now+leaseTime.Milliseconds(), writer)
+	if err == nil && changed == 0 {
+		l.writer.CompareAndSwap(writer, 0)
+		return ErrLease
+	}
+	return err
+}
+
+// beat renews the lease, writes what could not be written, and looks for writers that are dead, until the ledger is
+// closed.
+func (l *Ledger) beat(ctx context.Context) {
+	defer l.maintained.Done()
+	clock := time.NewTicker(renewEvery)
+	defer clock.Stop()
+	var steady, last time.Time // since when, and when the lease was last renewed
+	for {
+		select {
+		case <-l.ended:
+			return
+		case <-clock.C:
+		}
+		err := l.beatOnce(ctx)
+		now := time.Now()
+		if err == nil && now.Sub(last) > leaseTime {
+			steady = now // others, too, may have been cut off meanwhile
+		}
+		if err == nil {
+			last = now
+			l.writeLate()
+			if now.Sub(steady) > leaseTime {
+				err = l.settle(ctx, 0)
+			}
+		}
+		if err != nil {
+			l.options.Logger.WarnContext(ctx, "the ledger cannot be written", "err", err)
+		}
+	}
+}
+
+// Check returns why the ledger cannot be written, or nil.
+func (l *Ledger) Check(ctx context.Context) error {
+	err := l.register(ctx)
+	if err == nil {
+		err = l.beatOnce(ctx)
+	}
+	return l.failure("check", err)
+}
+
+func (l *Ledger) beatOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, leaseTime)
+	defer cancel()
+	writer := l.writer.Load()
+	err := l.database.Update(ctx, func(tx *database.Tx) error { return l.renew(ctx, tx, writer) })
+	if errors.Is(err, ErrLease) {
+		return l.register(ctx)
+	}
+	return err
+}
+
+// writeLate tries again to write what could not be written.
+func (l *Ledger) writeLate() {
+	for _, e := range l.late.take() {
+		id, err := callID(e.Record.CallID)
+		if err == nil {
+			l.queue.add(&waiting{entry: e, id: id, done: make(chan error, 1)})
+		}
+	}
+}
+
+// removeWriters removes writers that should have renewed their lease some time ago.
+func (l *Ledger) removeWriters(ctx context.Context, overdue time.Duration) error {
+	const some = "from writers where until < ? and id <> ?"
+	var found bool
+	arguments := []any{int64(0), l.writer.Load()}
+	err := l.database.View(ctx, func(tx *database.Tx) error {
+		now, err := l.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		arguments[0] = now - overdue.Milliseconds()
+		return tx.Row(ctx, "select exists (select 1 "+some+")", arguments, &found)
+	})
+	if err != nil || !found {
+		return err
+	}
+	return l.database.Update(ctx, func(tx *database.Tx) error {
+		_, err := tx.Exec(ctx, "delete "+some, arguments...)
+		return err
+	})
+}
+
+// leave gives up the lease. Calls without a record are then left to others at once.
+func (l *Ledger) leave(ctx context.Context) error {
+	writer := l.writer.Load()
+	if writer == 0 {
+		return nil
+	}
+	return l.database.Update(ctx, func(tx *database.Tx) error {
+		_, err := tx.Exec(ctx, "delete from writers where id = ?", writer)
+		return err
+	})
+}
