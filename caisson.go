@@ -65,8 +65,9 @@ type Options struct {
 	// Limits.Running is used. Unless LookupEnv is set, nothing is read from the environment,
 	// including secrets.
 	Runtime runtime.Options
-	// Executor configures how batches are run. If its Ledger is nil, calls are kept in StateDir. If its Pause.Claim is nil,
-	// states are claimed where records are kept, so that of all processes that keep records there, one resumes a state.
+	// Executor configures how batches are run. If its Ledger is nil, calls are kept in StateDir. If its Pause.Claim is
+	// nil, states are claimed where records are kept, so that of all processes that keep records there, one resumes a
+	// state.
 	Executor executor.Options
 	// Resolver returns the resolver through which calls reach the tools, such as a registry without
 	// some of them. If nil, the registry itself is used.

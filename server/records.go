@@ -6,10 +6,10 @@ import (
 )
 
 // Decrypting a record takes about a microsecond, whatever it holds, and one without data ten times as long if it asks
-// for an update of the key. A record is short if it has fewer than fairRecord bytes. More than freeRecords of those, or of
-// records without data, end a connection without an authenticated request; each request makes up for idleRecords with
-// data. Those of a tenant wait, until all its connections together have sent about one per recordTime: libraries choose
-// the records in which they send a body that is written in small pieces.
+// for an update of the key. A record is short if it has fewer than fairRecord bytes. More than freeRecords of those, or
+// of records without data, end a connection without an authenticated request; each request makes up for idleRecords
+// with data. Those of a tenant wait, until all its connections together have sent about one per recordTime: libraries
+// choose the records in which they send a body that is written in small pieces.
 const (
 	fairRecord  = 256
 	freeRecords = 64

@@ -8,8 +8,8 @@ import "context"
 // Each Kind is an error: errors.Is(err, tool.Denied) tests the kind of an [Error].
 //
 // The kind also determines who should read the message. The caller, who sent the call or grants the permissions, reads
-// InvalidArguments, UnknownTool, Denied, Busy, Cancelled and UnknownOutcome. The operator, who runs the host, reads Internal. The
-// model, which can try other arguments or another tool, reads all other kinds.
+// InvalidArguments, UnknownTool, Denied, Busy, Cancelled and UnknownOutcome. The operator, who runs the host, reads
+// Internal. The model, which can try other arguments or another tool, reads all other kinds.
 type Kind string
 
 // The kinds, as they appear in a record.

@@ -62,8 +62,8 @@ func New() *Metrics {
 		hostCalls: counter("host_calls_total", "Requests of tools to the host that need a permission.", "tool"),
 		denials:   counter("denials_total", "Requests that were denied, by permission.", "permission"),
 	}
-	m.registry.MustRegister(m.calls, m.reused, m.lost, m.seconds, m.queued, m.compiled, m.memory, m.fuel, m.hostCalls, m.denials,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.calls, m.reused, m.lost, m.seconds, m.queued, m.compiled, m.memory, m.fuel, m.hostCalls,
+		m.denials, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
