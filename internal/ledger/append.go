@@ -16,11 +16,13 @@ const (
 	maxGroupBytes = 1 << 20
 )
 
-// waiting is an entry or an intent whose caller waits for it to be committed.
+// waiting is an entry, or other work in a transaction, whose caller waits for it to be committed.
 type waiting struct {
 	entry  *Entry
 	id     []byte
-	intent bool
+	work   func(ctx context.Context, tx *database.Tx) error // nil for an entry that is appended
+	leased bool                                             // this process must have a lease
+	again  bool                                             // what fails is tried again later
 	done   chan error
 }
 
@@ -36,14 +38,15 @@ func (w *waiting) size() int {
 // Append keeps an entry, and returns when it is durable. Entries that are appended at the same time are committed
 // together. If ctx ends first, Append returns its error, and the entry may be kept nevertheless.
 func (l *Ledger) Append(ctx context.Context, entry Entry) error {
-	return l.failure("append", l.enqueue(ctx, &waiting{entry: &entry}))
+	id, err := callID(entry.Record.CallID)
+	if err == nil {
+		err = l.enqueue(ctx, &waiting{entry: &entry, id: id, again: entry.Intended})
+	}
+	return l.failure("append", err)
 }
 
-// enqueue waits until an entry or an intent is committed.
-func (l *Ledger) enqueue(ctx context.Context, w *waiting) (err error) {
-	if w.id, err = callID(w.entry.Record.CallID); err != nil {
-		return err
-	}
+// enqueue waits until an entry or other work is committed.
+func (l *Ledger) enqueue(ctx context.Context, w *waiting) error {
 	w.done = make(chan error, 1)
 	if !l.queue.add(w) {
 		return ErrClosed
@@ -141,8 +144,8 @@ func (l *Ledger) commit(ctx context.Context, group []*waiting) {
 				own = nil // the connection was lost after the group had been committed
 			}
 		}
-		if own != nil && w.entry.Intended {
-			l.late.add(w.entry, own)
+		if own != nil && w.again {
+			l.late.add(w, own)
 		}
 		w.done <- own
 	}
@@ -159,7 +162,7 @@ func (l *Ledger) update(ctx context.Context, group []*waiting) error {
 
 // add adds a group to the chain.
 func (l *Ledger) add(ctx context.Context, tx *database.Tx, group []*waiting) error {
-	group, err := l.addIntents(ctx, tx, group)
+	group, err := l.doWork(ctx, tx, group)
 	if err != nil || len(group) == 0 {
 		return err
 	}

@@ -14,7 +14,8 @@ import (
 // If this process ends before, the call gets the record of the entry with the kind [tool.UnknownOutcome]. If ctx ends
 // first, Intend returns its error, and the intent may be kept nevertheless.
 func (l *Ledger) Intend(ctx context.Context, entry Entry) error {
-	if err := l.register(ctx); err != nil {
+	id, err := callID(entry.Record.CallID)
+	if err != nil {
 		return l.failure("append", err)
 	}
 	entry.Record.Result = tool.Result{
@@ -22,71 +23,88 @@ func (l *Ledger) Intend(ctx context.Context, entry Entry) error {
 		Error: "the process that ran the call has ended before it; find out what the call has done before it is made again",
 	}
 	entry.Record.Usage, entry.Whole = tool.Usage{}, nil
-	return l.failure("append", l.enqueue(ctx, &waiting{entry: &entry, intent: true}))
+	content, err := entry.encode()
+	if err != nil {
+		return l.failure("append", err)
+	}
+	holder := holderIn(ctx)
+	return l.failure("append", l.asWriter(ctx, &entry, func(ctx context.Context, tx *database.Tx, writer int64) error {
+		if err := holder.use(ctx, tx, id); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "insert into intents (call_id, writer, content) values (?, ?, ?)", id, writer, string(content))
+		return err
+	}))
 }
 
-// addIntents adds the intents of a group, and returns the rest of it.
-func (l *Ledger) addIntents(ctx context.Context, tx *database.Tx, group []*waiting) (entries []*waiting, err error) {
-	writer := l.writer.Load()
+// asWriter has work done in a transaction in which this process has a lease. The entry says whose turn it is.
+func (l *Ledger) asWriter(
+	ctx context.Context, of *Entry, work func(ctx context.Context, tx *database.Tx, writer int64) error,
+) error {
+	if err := l.register(ctx); err != nil {
+		return err
+	}
+	return l.enqueue(ctx, &waiting{entry: of, leased: true, work: func(ctx context.Context, tx *database.Tx) error {
+		return work(ctx, tx, l.writer.Load())
+	}})
+}
+
+// doWork does the work of a group, and returns the entries that are to be appended.
+func (l *Ledger) doWork(ctx context.Context, tx *database.Tx, group []*waiting) (entries []*waiting, err error) {
 	renewed := false
 	for _, w := range group {
-		if !w.intent {
+		if w.work == nil {
 			entries = append(entries, w)
 			continue
 		}
-		if !renewed {
-			if err := l.renew(ctx, tx, writer); err != nil {
+		if w.leased && !renewed {
+			if err := l.renew(ctx, tx, l.writer.Load()); err != nil {
 				return nil, err
 			}
 			renewed = true
 		}
-		content, err := w.entry.encode()
-		if err != nil {
-			return nil, err
-		}
-		if _, err := tx.Exec(ctx, "insert into intents (call_id, writer, content) values (?, ?, ?)", w.id, writer,
-			string(content)); err != nil {
+		if err := w.work(ctx, tx); err != nil {
 			return nil, err
 		}
 	}
 	return entries, nil
 }
 
-// Bounds of the entries that could not be written and are tried again.
+// Bounds of what could not be written and is tried again.
 const (
 	maxLate      = 10_000
 	maxLateBytes = 64 << 20
 )
 
-// late are the entries of calls that were intended and could not be written. Those beyond the bounds are left to
-// whoever finds their intents. It is safe for concurrent use.
+// late is what could not be written and is tried again. Of calls that are beyond the bounds, the intents are left. It is
+// safe for concurrent use.
 type late struct {
-	mu      sync.Mutex
-	entries []*Entry
-	bytes   int
+	mu    sync.Mutex
+	all   []*waiting
+	bytes int
 }
 
-// add adds an entry, unless it will never be written.
-func (t *late) add(e *Entry, reason error) {
-	for _, lasting := range []error{ErrKept, ErrTooLarge, ErrID} {
+// add adds something, unless it will never be written.
+func (t *late) add(w *waiting, reason error) {
+	for _, lasting := range []error{ErrKept, ErrTooLarge, errFence} {
 		if errors.Is(reason, lasting) {
 			return
 		}
 	}
-	size := (&waiting{entry: e}).size()
+	size := w.size()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.entries) < maxLate && t.bytes+size <= maxLateBytes {
-		t.entries, t.bytes = append(t.entries, e), t.bytes+size
+	if len(t.all) < maxLate && t.bytes+size <= maxLateBytes {
+		t.all, t.bytes = append(t.all, w), t.bytes+size
 	}
 }
 
-// take returns all entries, and forgets them.
-func (t *late) take() []*Entry {
+// take returns all, and forgets it.
+func (t *late) take() []*waiting {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	taken := t.entries
-	t.entries, t.bytes = nil, 0
+	taken := t.all
+	t.all, t.bytes = nil, 0
 	return taken
 }
 

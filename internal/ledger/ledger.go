@@ -91,6 +91,7 @@ type Ledger struct {
 	registering sync.Mutex   // held to get one
 	beating     sync.Once
 	late        late
+	keysTaken   atomic.Int64
 }
 
 // Open opens the ledger at a location, and creates it if there is none. The end of ctx does not end what has begun.

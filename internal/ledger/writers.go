@@ -8,9 +8,9 @@ import (
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
 )
 
-// A process that runs calls is a writer, and has a lease. It renews the lease until it ends. When that is overdue, other
-// processes take the writer for dead, remove it, and record its calls. A process that was only stopped, or cut off from
-// the database, finds that it is no writer any more before it can run another call.
+// A process that runs calls is a writer, and has a lease. It renews the lease until it ends. When that is overdue,
+// other processes take the writer for dead, remove it, and record its calls. A process that was only stopped, or cut
+// off from the database, finds that it is no writer any more before it can run another call.
 const (
 	leaseTime  = 15 * time.Second
 	renewEvery = leaseTime / 5
@@ -122,11 +122,9 @@ func (l *Ledger) beatOnce(ctx context.Context) error {
 
 // writeLate tries again to write what could not be written.
 func (l *Ledger) writeLate() {
-	for _, e := range l.late.take() {
-		id, err := callID(e.Record.CallID)
-		if err == nil {
-			l.queue.add(&waiting{entry: e, id: id, done: make(chan error, 1)})
-		}
+	for _, w := range l.late.take() {
+		w.done = make(chan error, 1) // nobody waits for it
+		l.queue.add(w)
 	}
 }
 

@@ -96,3 +96,18 @@ create table intents (
     content text not null
 );
 create index intents_writer on intents (writer);
+
+-- The requests that may be repeated, by digests of their keys. The fence changes with whoever answers the request.
+create table keys (
+    key     bytea primary key,
+    tenant  text not null,
+    body    bytea not null, -- its digest
+    until   bigint not null, -- in milliseconds
+    writer  bigint not null,
+    fence   bigint not null,
+    call_id bytea, -- the first call with an effect that the request has made; null before
+    bytes   bigint not null, -- of the answer
+    answer  bytea -- null before
+);
+create index keys_tenant on keys (tenant, until, bytes);
+create index keys_until on keys (until);

@@ -96,3 +96,18 @@ create table intents (
     content text not null
 ) strict, without rowid;
 create index intents_writer on intents (writer);
+
+-- The requests that may be repeated, by digests of their keys. The fence changes with whoever answers the request.
+create table keys (
+    key     blob primary key,
+    tenant  text not null,
+    body    blob not null, -- its digest
+    until   integer not null, -- in milliseconds
+    writer  integer not null,
+    fence   integer not null,
+    call_id blob, -- the first call with an effect that the request has made; null before
+    bytes   integer not null, -- of the answer
+    answer  blob -- null before
+) strict, without rowid;
+create index keys_tenant on keys (tenant, until, bytes);
+create index keys_until on keys (until);

@@ -1,0 +1,185 @@
+package ledger
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/caisson-run/caisson/internal/ledger/internal/database"
+)
+
+// Key is a request that may be repeated.
+type Key struct {
+	Tenant string
+	// ID is a digest of what the key belongs to, and of the key.
+	ID [sha256.Size]byte
+	// Body is a digest of the request.
+	Body [sha256.Size]byte
+	// Keep is how long the key is known. Its answer may be forgotten earlier, since a tenant has at most so many keys, and
+	// answers of so many bytes.
+	Keep       time.Duration
+	Keys       int
+	KeptAnswer int64
+}
+
+// KeyState is what is known of a request with a key.
+type KeyState int
+
+// The states.
+const (
+	// KeyTaken: the caller answers the request.
+	KeyTaken KeyState = iota
+	// KeyPending: another process answers it.
+	KeyPending
+	// KeyAnswered: it was answered.
+	KeyAnswered
+	// KeyDiffers: the key belongs to a request with another body.
+	KeyDiffers
+	// KeyUnknown: the process that answered it has ended, and has made calls that may have had an effect.
+	KeyUnknown
+)
+
+// TakenKey is what [Ledger.TakeKey] has found.
+type TakenKey struct {
+	State  KeyState
+	Answer []byte // of a request that was answered
+	CallID string // of a request of which nobody knows how it ended: the first call
+	Holder *Holder
+}
+
+// Holder is who answers a request with a key, until another process takes it for dead.
+type Holder struct {
+	ledger *Ledger
+	key    Key
+	fence  int64
+}
+
+var errFence = errors.New("another process answers this request")
+
+// TakeKey takes a key, so that one process answers its request, once. What it returns is durable.
+func (l *Ledger) TakeKey(ctx context.Context, key Key) (taken TakenKey, err error) {
+	h := &Holder{ledger: l, key: key, fence: newFence()}
+	err = l.asWriter(ctx, &Entry{Tenant: key.Tenant}, func(ctx context.Context, tx *database.Tx, writer int64) error {
+		taken, err = h.take(ctx, tx, writer)
+		return err
+	})
+	return taken, l.failure("take key", err)
+}
+
+func (h *Holder) take(ctx context.Context, tx *database.Tx, writer int64) (TakenKey, error) {
+	l, key := h.ledger, h.key
+	now, err := l.now(ctx, tx)
+	if err == nil {
+		err = l.forgetKeys(ctx, tx, key, now)
+	}
+	if err != nil {
+		return TakenKey{}, err
+	}
+	added, err := tx.Exec(ctx, "insert into keys (key, tenant, body, until, writer, fence, bytes) values (?, ?, ?, ?, ?, ?, 0) "+
+		"on conflict do nothing", key.ID[:], clean(key.Tenant), key.Body[:], now+key.Keep.Milliseconds(), writer, h.fence)
+	if err != nil || added == 1 {
+		return TakenKey{Holder: h}, err
+	}
+	var body, call, answer []byte
+	var fence int64
+	var lease sql.NullInt64
+	err = tx.Row(ctx, "select body, fence, call_id, answer, (select until from writers where id = keys.writer) from keys "+
+		"where key = ?"+l.database.Only("", " for update"), []any{key.ID[:]}, &body, &fence, &call, &answer, &lease)
+	switch {
+	case err != nil:
+		return TakenKey{}, err
+	case fence == h.fence: // this is repeated, since the answer to the commit was lost
+		return TakenKey{Holder: h}, nil
+	case string(body) != string(key.Body[:]):
+		return TakenKey{State: KeyDiffers}, nil
+	case answer != nil:
+		return TakenKey{State: KeyAnswered, Answer: answer}, nil
+	case lease.Valid && lease.Int64 >= now:
+		return TakenKey{State: KeyPending}, nil
+	case call != nil:
+		return TakenKey{State: KeyUnknown, CallID: hyphenated(call)}, nil
+	}
+	_, err = tx.Exec(ctx, "update keys set writer = ?, fence = ? where key = ?", writer, h.fence, key.ID[:])
+	return TakenKey{Holder: h}, err
+}
+
+// newFence returns a number that nobody else has.
+func newFence() int64 {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	return int64(binary.BigEndian.Uint64(random[:]) >> 1)
+}
+
+// forgetEvery is after how many keys those are forgotten that are too old or too many.
+const forgetEvery = 64
+
+// forgetKeys forgets keys that are too old, and those of the tenant that are too many, now and then.
+func (l *Ledger) forgetKeys(ctx context.Context, tx *database.Tx, key Key, now int64) error {
+	if l.keysTaken.Add(1)%forgetEvery != 1 {
+		_, err := tx.Exec(ctx, "delete from keys where key = ? and until < ?", key.ID[:], now)
+		return err
+	}
+	if _, err := tx.Exec(ctx, "delete from keys where until < ?", now); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, "delete from keys where answer is not null and key in (select key from (select key, "+
+		"row_number() over newest as number, sum(bytes) over newest as total from keys where tenant = ? "+
+		"window newest as (order by until desc, key)) as counted where number > ? or total > ?)", clean(key.Tenant), key.Keys,
+		key.KeptAnswer)
+	return err
+}
+
+// Answer keeps the answer to the request. It fails if another process has taken this one for dead, and has answered.
+func (h *Holder) Answer(ctx context.Context, answer []byte) error {
+	return h.change(ctx, "update keys set answer = ?, bytes = ? where key = ? and fence = ?", answer, len(answer))
+}
+
+// Drop gives up the key: the request was refused, and can be made again.
+func (h *Holder) Drop(ctx context.Context) error {
+	return h.change(ctx, "delete from keys where key = ? and fence = ?")
+}
+
+func (h *Holder) change(ctx context.Context, statement string, arguments ...any) error {
+	arguments = append(arguments, h.key.ID[:], h.fence)
+	l := h.ledger
+	err := l.enqueue(ctx, &waiting{entry: &Entry{Tenant: h.key.Tenant}, again: true,
+		work: func(ctx context.Context, tx *database.Tx) error {
+			changed, err := tx.Exec(ctx, statement, arguments...)
+			if err == nil && changed == 0 {
+				err = errFence
+			}
+			return err
+		}})
+	return l.failure("answer key", err)
+}
+
+type holderKey struct{}
+
+// With returns a context in which calls with an effect are made for the request. [Ledger.Intend] refuses them once
+// another process has taken this one for dead.
+func (h *Holder) With(ctx context.Context) context.Context {
+	return context.WithValue(ctx, holderKey{}, h)
+}
+
+// holderIn returns who makes calls in a context, or nil.
+func holderIn(ctx context.Context) *Holder {
+	h, _ := ctx.Value(holderKey{}).(*Holder)
+	return h
+}
+
+// use notes that the request makes a call with an effect.
+func (h *Holder) use(ctx context.Context, tx *database.Tx, id []byte) error {
+	if h == nil {
+		return nil
+	}
+	changed, err := tx.Exec(ctx, "update keys set call_id = coalesce(call_id, ?) where key = ? and fence = ?", id, h.key.ID[:],
+		h.fence)
+	if err == nil && changed == 0 {
+		err = errFence
+	}
+	return err
+}
