@@ -30,6 +30,9 @@ type Records struct {
 // read-only are refused meanwhile.
 func (h *Host) CheckRecords(ctx context.Context) error { return h.recorder.check(ctx) }
 
+// Ledger returns where the host keeps its calls, or nil if it keeps none. It is for the servers of this module.
+func (h *Host) Ledger(ctx context.Context) (*ledger.Ledger, error) { return h.recorder.open(ctx) }
+
 // CloseRecords stops keeping records. It returns the first error that prevented a record from being kept, or nil if
 // there was none or it is called again. Such an error does not affect the call. [Host.Close] calls CloseRecords.
 func (h *Host) CloseRecords(ctx context.Context) error {

@@ -66,9 +66,7 @@ func (x *exchange) serveIdempotent(given []string) (reply, error) {
 			return x.first(k)
 		}
 		if k.body != body {
-			return reply{},
-				refuse(http.StatusUnprocessableEntity, "this %s was used with another body; use a new one for each request",
-					keyHeader)
+			return reply{}, errOtherBody
 		}
 		select {
 		case <-k.ready:
@@ -84,6 +82,9 @@ func (x *exchange) serveIdempotent(given []string) (reply, error) {
 	}
 }
 
+var errOtherBody = refuse(http.StatusUnprocessableEntity,
+	"this %s was used with another body; use a new one for each request", keyHeader)
+
 // errNoAnswer means that a request has had its effect, and that its answer could not be made.
 var errNoAnswer = errors.New("the answer could not be made")
 
@@ -91,6 +92,15 @@ var errNoAnswer = errors.New("the answer could not be made")
 func (x *exchange) first(k *keptAnswer) (answered reply, err error) {
 	kept, isKept := reply{}, false
 	defer func() { x.api.keys.put(x.caller.Tenant, k, kept, isKept) }() // also if a handler panics
+	stored, err := x.takeStored(k)
+	if err != nil {
+		return reply{}, err
+	}
+	if stored.done {
+		kept, isKept = stored.reply, true
+		return x.repeat(kept)
+	}
+	defer func() { stored.end(x, k, kept, isKept) }()
 	defer func() {
 		if !isKept && x.begun != nil { // such as if the client gave up while its answer waited for room
 			isKept, k.failure = true, errNoAnswer

@@ -10,6 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // TestAttackIdleTenants: what tenants leave behind is forgotten although they make no other request. The controls are
@@ -60,7 +63,9 @@ func TestAttackRepeatedWithoutAnyAnswer(t *testing.T) {
 		{"the control", nil, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			api, calls := &API{keys: &keys{byTenant: map[string]*keysOf{}, options: KeyOptions{Keep: time.Hour, PerTenant: 10}}}, 0
+			host := noerr.Get(caisson.Open(t.Context(), caisson.Options{}))(t)
+			defer host.Close(t.Context())
+			api, calls := &API{host: host, keys: &keys{byTenant: map[string]*keysOf{}, options: KeyOptions{Keep: time.Hour, PerTenant: 10}}}, 0
 			for range 2 {
 				x := &exchange{api: api, request: httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/calls", nil)}
 				x.route = &route{handle: func(x *exchange) (reply, error) {

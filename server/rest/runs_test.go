@@ -625,11 +625,11 @@ func TestKeysAreBounded(t *testing.T) {
 		return of[tool.Record](a, 200).CallID, a.header.Get("Idempotent-Replayed") != ""
 	}
 	call("mallory", "k0")
-	for i := range 4 {
+	for i := range 70 { // the ledger forgets some later
 		_, again := call("ada", fmt.Sprint("k", i))
 		assert.False(t, again)
 	}
-	_, again := call("ada", "k3")
+	_, again := call("ada", "k69")
 	assert.True(t, again)
 	_, again = call("ada", "k0")
 	assert.False(t, again, "it was forgotten")

@@ -82,13 +82,19 @@ var compiled = sync.OnceValues(func() (string, error) {
 	return guests.Compile(context.Background(), "wasm-tools/calculator", "wasm-tools/files")
 })
 
-func newWorld(t *testing.T, options rest.Options) *world {
+func newWorld(t *testing.T, options rest.Options) *world { return replicaOf(t, nil, options) }
+
+// replicaOf returns another server with the state folder of one, or the first.
+func replicaOf(t *testing.T, of *world, options rest.Options) *world {
 	t.Helper()
 	root := noerr.Get(compiled())(t)
 	dir := t.TempDir()
 	w := &world{
 		t: t, agents: agents.In(filepath.Join(dir, "agents")), log: &tooltest.Log{}, state: filepath.Join(dir, "state"),
 		waiting: make(chan struct{}, 100), let: make(chan struct{}, 100), stopped: make(chan struct{}, 100),
+	}
+	if of != nil {
+		w.state, w.agents = of.state, of.agents
 	}
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "ws", "p1"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ws", "p1", "notes.txt"), []byte("dig\n"), 0o600))
