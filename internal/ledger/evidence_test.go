@@ -260,8 +260,8 @@ func TestAttackLargeRecords(t *testing.T) {
 	})
 }
 
-// TestAttackErasingInTheWay: one process erases many records. Those that another one appends meanwhile wait for a part of
-// it.
+// TestAttackErasingInTheWay: one process erases many records. Those that another one appends meanwhile wait for a part
+// of it.
 func TestAttackErasingInTheWay(t *testing.T) {
 	eachStore(t, func(t *testing.T, location string) {
 		eraser, server := opened(t, ledger.Options{Location: location}), opened(t, ledger.Options{Location: location})

@@ -76,8 +76,8 @@ const (
 	maxLateBytes = 64 << 20
 )
 
-// late is what could not be written and is tried again. Of calls that are beyond the bounds, the intents are left. It is
-// safe for concurrent use.
+// late is what could not be written and is tried again. Of calls that are beyond the bounds, the intents are left. It
+// is safe for concurrent use.
 type late struct {
 	mu    sync.Mutex
 	all   []*waiting

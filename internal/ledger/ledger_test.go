@@ -171,7 +171,8 @@ func TestPagesAreBounded(t *testing.T) {
 	})
 }
 
-// TestManyWriters: entries that are appended at the same time, by several processes, are all there, in chains that hold.
+// TestManyWriters: entries that are appended at the same time, by several processes, are all there, in chains that
+// hold.
 func TestManyWriters(t *testing.T) {
 	eachStore(t, func(t *testing.T, location string) {
 		const writers, callers, calls = 3, 8, 20

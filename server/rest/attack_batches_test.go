@@ -223,8 +223,8 @@ func TestAttackBatchesWithoutRoom(t *testing.T) {
 }
 
 // TestAttackRunsOfManyCalls: a run of many calls is accepted if there is room for them, not only for its short body.
-// 200 runs of 1,024 calls, with bodies of 8 MB in all, held 1.3 GB. The controls are as long a run of few calls, and one
-// that begins when others have ended.
+// 200 runs of 1,024 calls, with bodies of 8 MB in all, held 1.3 GB. The controls are as long a run of few calls, and
+// one that begins when others have ended.
 func TestAttackRunsOfManyCalls(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	w := newWorld(t, rest.Options{Runs: rest.RunOptions{Bytes: 8 << 20}})

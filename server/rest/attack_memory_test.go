@@ -108,8 +108,8 @@ func TestAttackLongRequestLines(t *testing.T) {
 	assert.Less(t, long, control+requests*length/10, "the control takes %d", control)
 }
 
-// TestAttackUnreadAnswers: a client asks for a long answer many times and reads none. The memory that they take is bounded, and
-// other tenants do not wait. Each answer was made at once: 24 requests for a run took 5.5 GB.
+// TestAttackUnreadAnswers: a client asks for a long answer many times and reads none. The memory that they take is
+// bounded, and other tenants do not wait. Each answer was made at once: 24 requests for a run took 5.5 GB.
 func TestAttackUnreadAnswers(t *testing.T) {
 	const requests, size, most = 32, 2 << 20, 8 << 20
 	for _, test := range []struct {

@@ -305,7 +305,8 @@ func TestEndOfSessionEndsItsCalls(t *testing.T) {
 	<-w.stopped
 }
 
-// TestHistory: records are found by their tenant alone, with the tool's own calls and the whole of each result that was cut.
+// TestHistory: records are found by their tenant alone, with the tool's own calls and the whole of each result that was
+// cut.
 func TestHistory(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	record := of[tool.Record](w.request("POST", "/v1/calls", "ada", `{"name":"file_read","arguments":{"path":"/etc/passwd"}}`), 200)

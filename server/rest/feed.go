@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/internal/ledger"
 )
 
 // feed holds the latest events of a run, for readers who come late or come back. Writing never waits for a reader. The
@@ -48,6 +49,33 @@ func (f *feed) add(mapped []dialects.Event, last bool) {
 	}
 	f.frames = f.frames[dropped:]
 	f.wake()
+}
+
+// mirror adds events that another process has made, in their order.
+func (f *feed) mirror(events []ledger.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range events {
+		if e.ID != f.next+1 {
+			f.frames, f.bytes = nil, 0 // those between are no longer kept
+		}
+		f.next = e.ID
+		f.frames = append(f.frames, frame{e.ID, e.Name, e.Data, e.IsLast})
+		f.bytes += len(e.Data)
+	}
+	f.wake()
+}
+
+// since returns the events after one that are kept, and the id of the first that is.
+func (f *feed) since(id int64) (events []ledger.Event, first int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range f.frames {
+		if one.id > id {
+			events = append(events, ledger.Event{ID: one.id, Name: one.name, Data: one.data, IsLast: one.last})
+		}
+	}
+	return events, f.next - int64(len(f.frames)) + 1
 }
 
 // startResponse says that what follows is another response, so that who comes now does not begin with the one before.

@@ -82,8 +82,8 @@ func judge(t *testing.T, body string, read batchRequest, err error) {
 	}
 }
 
-// FuzzFeed: a reader of a feed from any event on, however late, gets the events that were added, in order, each event once;
-// or is told that it is gone.
+// FuzzFeed: a reader of a feed from any event on, however late, gets the events that were added, in order, each event
+// once; or is told that it is gone.
 func FuzzFeed(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 255, 4, 200, 200, 0}, uint16(50))
 	f.Fuzz(func(t *testing.T, steps []byte, most uint16) {

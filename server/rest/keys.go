@@ -116,7 +116,7 @@ func (x *exchange) first(k *keptAnswer) (answered reply, err error) {
 func (x *exchange) repeat(kept reply) (reply, error) {
 	x.w.Header().Set("Idempotent-Replayed", "true")
 	if kept.runID != "" {
-		r, err := x.api.runs.get(x.caller.Tenant, kept.runID)
+		r, err := x.api.runs.get(x.request.Context(), x.caller.Tenant, kept.runID)
 		if err != nil {
 			return reply{}, err
 		}

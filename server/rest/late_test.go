@@ -13,8 +13,8 @@ import (
 	"github.com/caisson-run/caisson/server/auth"
 )
 
-// TestAttackLateAnswersOfRevokedTokens: the answer of a call that has run is made for a while after its client has gone,
-// and not at all if the token has ended, so that it holds no place of its tenant.
+// TestAttackLateAnswersOfRevokedTokens: the answer of a call that has run is made for a while after its client has
+// gone, and not at all if the token has ended, so that it holds no place of its tenant.
 func TestAttackLateAnswersOfRevokedTokens(t *testing.T) {
 	for name, test := range map[string]struct {
 		why   error

@@ -1,13 +1,18 @@
 package rest_test
 
 import (
+	"database/sql"
 	"fmt"
+	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/server/rest"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -41,4 +46,121 @@ func TestAttackKeysOfTwoServers(t *testing.T) {
 		assert.NotEqual(t, ids[0][0], of[tool.Record](other, 200).CallID, "the control")
 		require.Empty(t, other.header.Get("Idempotent-Replayed"))
 	}
+}
+
+// answerAll answers for the client and the approver of household.
+func answerAll(t *testing.T, w *world, waits run) {
+	t.Helper()
+	for _, action := range waits.Pending {
+		path := "/v1/runs/" + waits.ID
+		if action.Type == tool.NeedsApproval {
+			of[run](w.request("POST", path+"/approvals", "approver", approval(action)), 202)
+			continue
+		}
+		of[run](w.request("POST", path+"/submit_tool_outputs", "ada",
+			map[string]any{"tool_outputs": []any{map[string]any{"tool_call_id": action.CallID, "output": "this one"}}}), 202)
+	}
+}
+
+// TestRunsOfTwoServers: a run that waits at one server is seen, approved, followed and resumed at another, and its end
+// is seen at the first.
+func TestRunsOfTwoServers(t *testing.T) {
+	first := newWorld(t, rest.Options{})
+	second := replicaOf(t, first, rest.Options{})
+	started := first.start("ada", household)
+	waits := second.until(started.ID, "ada", "requires_action")
+	require.NotEmpty(t, waits.Pending)
+	assert.Equal(t, first.until(started.ID, "ada", "requires_action"), waits)
+	assert.Equal(t, first.follow(started.ID, "ada"), second.follow(started.ID, "ada"))
+	second.request("GET", "/v1/runs/"+started.ID, "mallory", nil).refused(404)
+
+	followed := make(chan []sent, 1)
+	after := len(first.follow(started.ID, "ada"))
+	go func() { followed <- first.follow(started.ID, "ada", "Last-Event-ID", strconv.Itoa(after)) }()
+	answerAll(t, second, waits)
+	ended := second.until(started.ID, "ada", "completed")
+	assert.Equal(t, ended, first.until(started.ID, "ada", "completed"))
+	assert.Equal(t, second.follow(started.ID, "ada"), <-followed)
+	assert.Len(t, second.wipes(), 1)
+	assert.Empty(t, first.wipes())
+	for _, w := range []*world{first, second} {
+		list := of[struct{ Runs []struct{ ID, Status string } }](w.request("GET", "/v1/runs", "ada", nil), 200)
+		require.Len(t, list.Runs, 1)
+		assert.Equal(t, "completed", list.Runs[0].Status)
+	}
+}
+
+// TestRunsSurviveARestart: a run that waits goes on when another server has taken the place of the one that began it.
+func TestRunsSurviveARestart(t *testing.T) {
+	first := newWorld(t, rest.Options{})
+	started := first.start("ada", household)
+	waits := first.until(started.ID, "ada", "requires_action")
+	require.NoError(t, first.api.Close(t.Context()))
+	second := replicaOf(t, first, rest.Options{})
+	assert.Equal(t, waits, second.until(started.ID, "ada", "requires_action"))
+	answerAll(t, second, waits)
+	second.until(started.ID, "ada", "completed")
+	assert.Len(t, second.wipes(), 1)
+}
+
+// TestRunsAreCancelledElsewhere: a run that is in progress at one server is seen, and cancelled, at another.
+func TestRunsAreCancelledElsewhere(t *testing.T) {
+	first := newWorld(t, rest.Options{})
+	second := replicaOf(t, first, rest.Options{})
+	started := first.start("ada", `{"calls":[{"name":"wait"}]}`)
+	<-first.waiting
+	second.until(started.ID, "ada", "in_progress")
+	second.request("POST", "/v1/runs/"+started.ID+"/submit_tool_outputs", "ada", `{"tool_outputs":[]}`).refused(409)
+	cancelled := of[run](second.request("POST", "/v1/runs/"+started.ID+"/cancel", "ada", nil), 200)
+	assert.Equal(t, "cancelled", cancelled.Status)
+	<-first.stopped
+	first.until(started.ID, "ada", "cancelled")
+}
+
+// TestAttackApprovalsAtTwoServers: a run is approved at two servers at once. It goes on at one of them. The control is
+// the answer of the other.
+func TestAttackApprovalsAtTwoServers(t *testing.T) {
+	first := newWorld(t, rest.Options{})
+	second := replicaOf(t, first, rest.Options{})
+	for range 5 {
+		started := first.start("ada", `{"calls":[{"name":"wipe","arguments":{"what":"all"}}]}`)
+		waits := first.until(started.ID, "ada", "requires_action")
+		second.until(started.ID, "ada", "requires_action")
+		before := len(first.wipes()) + len(second.wipes())
+		statuses := make(chan int, 2)
+		for _, w := range []*world{first, second} {
+			go func() {
+				statuses <- w.request("POST", "/v1/runs/"+started.ID+"/approvals", "ada", approval(waits.Pending[0])).status
+			}()
+		}
+		assert.ElementsMatch(t, []int{202, 409}, []int{<-statuses, <-statuses})
+		first.until(started.ID, "ada", "completed")
+		second.until(started.ID, "ada", "completed")
+		assert.Equal(t, before+1, len(first.wipes())+len(second.wipes()))
+	}
+}
+
+// TestAttackRunsOfDeadServers: a server is taken for dead while it works on a run. Others show that the run has failed,
+// what came of its calls, and follow it to its end, and the server does not change that when it goes on. The control is
+// a run that waits.
+func TestAttackRunsOfDeadServers(t *testing.T) {
+	first := newWorld(t, rest.Options{})
+	second := replicaOf(t, first, rest.Options{})
+	started := first.start("ada", `{"calls":[{"name":"wait"}]}`)
+	waits := first.start("ada", household)
+	<-first.waiting
+	first.until(waits.ID, "ada", "requires_action")
+	db := noerr.Get(sql.Open("sqlite", filepath.Join(first.state, "ledger", "ledger.db")))(t)
+	defer db.Close()
+	noerr.Get(db.ExecContext(t.Context(), "update writers set until = 0"))(t)
+	dead := second.until(started.ID, "ada", "failed")
+	assert.Contains(t, dead.Problem, "has ended")
+	events := second.follow(started.ID, "ada")
+	assert.Contains(t, events[len(events)-1].data, "has ended")
+	first.isDead = true
+	first.let <- struct{}{}
+	require.Eventually(t, func() bool {
+		return of[run](first.request("GET", "/v1/runs/"+started.ID, "ada", nil), 200).Status == "failed"
+	}, 10*time.Second, 10*time.Millisecond)
+	second.until(waits.ID, "ada", "requires_action")
 }

@@ -120,6 +120,7 @@ func New(host *caisson.Host, options Options) (*API, error) {
 		a.mux.Handle(path, a.dispatch(methods))
 	}
 	a.ending.Go(a.sweep)
+	a.ending.Go(a.keepRuns)
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		const detail = "there is no such path; /openapi.json lists them"
 		problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: detail})

@@ -76,8 +76,8 @@ func TestAttackRevokedBeforeTheEffect(t *testing.T) {
 	assert.Equal(t, []string{"disk"}, w.wipes())
 }
 
-// TestRevokedWhileAnswering: wherever in an approval the token stops working, the run goes on, or it still waits for the
-// approval of another.
+// TestRevokedWhileAnswering: wherever in an approval the token stops working, the run goes on, or it still waits for
+// the approval of another.
 func TestRevokedWhileAnswering(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	left := atomic.Int64{} // checks that find the token working

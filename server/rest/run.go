@@ -52,8 +52,11 @@ type run struct {
 	size    int // of the request, in bytes
 	calls   int // of the request
 	events  feed
+	ctx     context.Context // of the ledger; it does not end
+	remote  bool            // another process works on it
 
 	mu      sync.Mutex
+	stored  storedVersion
 	status  runStatus
 	asked   batchRequest
 	report  executor.Report
@@ -150,9 +153,15 @@ func (r *run) expire(now time.Time) {
 
 // end puts the run in a final state. The caller must hold r.mu.
 func (r *run) end(final runStatus) {
-	r.status, r.expires = final, time.Now().Add(r.api.options.Runs.Keep)
+	r.status, r.expires = final, now().Add(r.api.options.Runs.Keep)
 	r.answers, r.report.State, r.report.Session, r.held.submitted = answers{}, nil, nil, 0
 	r.events.close()
+	r.leaveSession()
+	_ = r.save(false) // it is logged, and tried again
+}
+
+// leaveSession gives back the session of the run. The caller must hold r.mu.
+func (r *run) leaveSession() {
 	if r.release != nil {
 		r.api.ending.Go(r.release) // it may wait for tools that keep data of the session
 		r.release = nil
@@ -173,12 +182,20 @@ func (r *run) start(
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	idle := make(chan struct{})
+	status, expires := r.status, r.expires
 	r.cancel, r.idle, r.expires = cancel, idle, time.Time{}
 	if r.status = inProgress; r.turns == 0 {
 		r.status = queued
 	}
 	r.turns++
 	r.events.startResponse()
+	if err := r.save(true); err != nil {
+		r.turns--
+		r.cancel, r.idle, r.status, r.expires = nil, nil, status, expires
+		cancel()
+		done()
+		return err
+	}
 	mapped := r.mapper()
 	go func() {
 		defer done()
@@ -313,11 +330,12 @@ func (r *run) settleReport() {
 	lacksCalls := r.report.Status != executor.Completed || slices.ContainsFunc(r.report.Records, isCancelled)
 	switch {
 	case r.report.Status == executor.RequiresAction && !r.stopped:
-		wait := time.Now().Add(r.api.options.Runs.Wait)
+		wait := now().Add(r.api.options.Runs.Wait)
 		if at := r.report.State.Expires(); at.Before(wait) {
-			wait = at
+			wait = at.Truncate(time.Millisecond)
 		}
 		r.status, r.expires, r.answers = requiresAction, wait, answers{}
+		_ = r.save(false) // it is logged, and tried again
 	case lacksCalls && r.stopped:
 		r.end(cancelled)
 	case lacksCalls:
@@ -380,7 +398,14 @@ func (r *run) findAgent() error {
 // resume continues a paused run if all that it waits for was submitted. The caller must hold r.mu.
 func (r *run) resume(ctx context.Context) error {
 	if len(r.answers.missing(r.report.Pending)) > 0 {
-		return nil
+		return r.save(false)
+	}
+	if r.report.Session == nil { // another process has paused it
+		session, done, err := r.api.options.Sessions.Get(ctx, r.caller, r.asked.session)
+		if err != nil {
+			return sessionRefusal(err)
+		}
+		r.report.Session, r.release = session, done
 	}
 	resumption := executor.Resumption{
 		State: *r.report.State, Session: r.report.Session, Outputs: r.answers.outputs, Approvals: r.answers.approvals,

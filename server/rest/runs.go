@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -19,13 +20,15 @@ type runs struct {
 
 	mu       sync.Mutex // held for a moment only, and never while another lock is waited for
 	byTenant map[string]*runsOf
+	busy     map[*run]struct{} // on which this process works, or that it has to save
 }
 
 // runsOf are a tenant's runs. Whoever holds its lock may wait for that of a run, which can be busy with a long answer:
 // no other tenant waits.
 type runsOf struct {
-	mu   sync.Mutex
-	byID map[string]*run
+	mu      sync.Mutex
+	byID    map[string]*run
+	mirrors map[string]*mirror // by the run's id
 }
 
 // locked returns the runs of a tenant. The caller must unlock them.
@@ -44,8 +47,9 @@ func (s *runs) locked(tenant string) *runsOf {
 // add makes a run of the caller's, without starting it. release gives back its session when it has ended.
 func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, error) {
 	r := &run{
-		api: s.api, id: newID("run_"), tenant: x.caller.Tenant, caller: x.caller, created: time.Now(), asked: *asked,
+		api: s.api, id: newID("run_"), tenant: x.caller.Tenant, caller: x.caller, created: now(), asked: *asked,
 		events: feed{most: s.api.options.Runs.EventBytes}, status: queued, release: release,
+		ctx: context.WithoutCancel(x.request.Context()),
 	}
 	r.size = len(x.body) + sizeOfRequests(asked.batch.Requests)
 	r.calls = len(asked.batch.Calls)
@@ -129,8 +133,8 @@ func (s *runs) trim(tenant string) {
 	makeRoom(of.byID, 0, 0, s.api.options.Runs)
 }
 
-// get returns a run of a tenant.
-func (s *runs) get(tenant, id string) (*run, error) {
+// known returns a run of a tenant that this process has in memory.
+func (s *runs) known(tenant, id string) (*run, error) {
 	of := s.locked(tenant)
 	defer of.mu.Unlock()
 	r := of.byID[id]
@@ -152,6 +156,7 @@ func forgetRun(of map[string]*run, id string) {
 	delete(of, id)
 	r.mu.Lock()
 	r.forgotten, r.asked, r.report = true, batchRequest{}, executor.Report{}
+	r.leaveSession()
 	r.mu.Unlock()
 	r.events.forget()
 }
@@ -186,8 +191,9 @@ func newest(a, b *run) int { return cmp.Or(b.created.Compare(a.created), cmp.Com
 // remove removes a run that was not started.
 func (s *runs) remove(r *run) {
 	of := s.locked(r.tenant)
-	defer of.mu.Unlock()
 	delete(of.byID, r.id)
+	of.mu.Unlock()
+	r.removeStored()
 }
 
 // cancelAll cancels all runs with a batch under way, and returns how many there are.
@@ -202,12 +208,13 @@ func (s *runs) cancelAll() (cancelled int) {
 	return cancelled
 }
 
-// clear ends all runs that wait, and gives back their sessions.
+// clear gives back the sessions of all runs that wait, and ends those that no other process can go on with.
 func (s *runs) clear() {
 	s.each(func(r *run) {
-		if !r.status.isOver() {
+		if !r.status.isOver() && !r.stored.isCurrent() {
 			r.end(cancelled)
 		}
+		r.leaveSession()
 	})
 }
 
@@ -243,11 +250,14 @@ func (x *exchange) listRuns() (reply, error) {
 	if wanted != "" && !slices.Contains(statuses(), wanted) {
 		return reply{}, refuse(http.StatusBadRequest, "status must be one of %s", joined(statuses()))
 	}
+	found, err := x.api.runs.listed(x.request.Context(), x.caller.Tenant)
+	if err != nil {
+		return reply{}, err
+	}
 	shown := []listedRun{}
-	for _, r := range x.api.runs.list(x.caller.Tenant) {
-		d, _ := r.describe()
-		if int64(len(shown)) < limit && (wanted == "" || wanted == d.Status) {
-			shown = append(shown, listedRun{d.ID, d.Status, d.CreatedAt, d.ExpiresAt, d.Session, len(d.Pending)})
+	for _, r := range found {
+		if int64(len(shown)) < limit && (wanted == "" || wanted == r.Status) {
+			shown = append(shown, r)
 		}
 	}
 	return answer(http.StatusOK, struct {
@@ -265,7 +275,7 @@ func joined[T ~string](all []T) string {
 
 // run returns the run that the path names.
 func (x *exchange) run() (*run, error) {
-	return x.api.runs.get(x.caller.Tenant, x.request.PathValue("run_id"))
+	return x.api.runs.get(x.request.Context(), x.caller.Tenant, x.request.PathValue("run_id"))
 }
 
 func (x *exchange) getRun() (reply, error) {
@@ -286,7 +296,9 @@ func (x *exchange) cancelRun() (reply, error) {
 	if err := r.mayChange(x.caller, true); err != nil {
 		return reply{}, err
 	}
-	r.stop(x.request.Context())
+	if r, err = x.stopRun(r); err != nil {
+		return reply{}, err
+	}
 	a, err := x.answerRun(r, http.StatusOK)
 	a.location = ""
 	return a, err
@@ -318,6 +330,11 @@ func (x *exchange) getRunEvents() (reply, error) {
 
 // follow shows the events of a run after one, until the response ends.
 func (x *exchange) follow(r *run, after int64) (reply, error) {
+	r, done, err := x.mirrored(r)
+	if err != nil {
+		return reply{}, err
+	}
+	defer done()
 	found, more, gone := r.events.after(after)
 	switch {
 	case gone:
@@ -365,7 +382,7 @@ func (x *exchange) wait(r *run, more <-chan struct{}) bool {
 	if !x.api.isStopped() {
 		return false
 	}
-	if r.isPaused() {
+	if r.remote || r.isPaused() {
 		select {
 		case <-more: // it has just ended
 			return true

@@ -349,8 +349,8 @@ func TestAttackToolTakenFromAnAgent(t *testing.T) {
 	}
 }
 
-// TestAttackToolsOfAResumedRun: what a run may call when it resumes, a later call of its session may not if the tool was
-// taken from the agent again. As the control, it may if the tool was not taken.
+// TestAttackToolsOfAResumedRun: what a run may call when it resumes, a later call of its session may not if the tool
+// was taken from the agent again. As the control, it may if the tool was not taken.
 func TestAttackToolsOfAResumedRun(t *testing.T) {
 	const less, both = `{"allowed_tools":["ask_user"]}`, `{"allowed_tools":["ask_user","echo"]}`
 	for last, want := range map[string]tool.Kind{less: tool.Denied, both: ""} {
@@ -412,7 +412,7 @@ func TestAttackResultsOfRuns(t *testing.T) {
 		name  string
 		bytes int
 		kept  int
-	}{{"guarded", 8 * long, 2}, {"control: a bound that is not reached", 600 * long, 4}} {
+	}{{"guarded", 8 * long, 3}, {"control: a bound that is not reached", 600 * long, 4}} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, rest.Options{Runs: rest.RunOptions{Bytes: test.bytes, EventBytes: 1}})
 			of[tool.Record](w.request("POST", "/v1/calls", "ada", map[string]any{"name": "file_write", "arguments": map[string]any{"path": "long.txt", "content": strings.Repeat("x", long)}}), 200)

@@ -90,8 +90,8 @@ func (x *exchange) unstored(err error) error {
 const storeTime = 10 * time.Second
 
 // end stores the reply to the request, or gives up the key if the request was refused. If that fails, it is tried again
-// later, and this process still has the answer. A request that has had its effect, and whose answer cannot be made, stays
-// as it is: nobody answers it again.
+// later, and this process still has the answer. A request that has had its effect, and whose answer cannot be made,
+// stays as it is: nobody answers it again.
 func (s storedKey) end(x *exchange, k *keptAnswer, r reply, answered bool) {
 	if s.holder == nil || k.failure != nil {
 		return

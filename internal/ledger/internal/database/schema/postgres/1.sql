@@ -111,3 +111,33 @@ create table keys (
 );
 create index keys_tenant on keys (tenant, until, bytes);
 create index keys_until on keys (until);
+
+-- The runs of servers. Times are in milliseconds.
+create table runs (
+    id      text   primary key,
+    tenant  text   not null,
+    status  text   not null,
+    over    bigint not null, -- whether it stays in this status
+    created bigint not null,
+    until   bigint not null, -- when it is forgotten, or waits no longer; 0 while a writer works on it
+    pending bigint not null, -- how many answers it waits for
+    session text   not null,
+    version bigint not null, -- of all the rest
+    writer  bigint, -- who works on it
+    cancel  bigint not null, -- whether the writer should cancel it
+    bytes   bigint not null,
+    content text   not null
+);
+create index runs_tenant on runs (tenant, created, id);
+create index runs_until on runs (until);
+create index runs_writer on runs (writer, cancel) where writer is not null;
+
+-- The latest events of runs, in their order.
+create table run_events (
+    run  text   not null,
+    id   bigint not null,
+    name text   not null,
+    last bigint not null, -- whether a response ends with it
+    data text   not null,
+    primary key (run, id)
+);

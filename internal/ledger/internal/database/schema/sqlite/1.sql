@@ -111,3 +111,33 @@ create table keys (
 ) strict, without rowid;
 create index keys_tenant on keys (tenant, until, bytes);
 create index keys_until on keys (until);
+
+-- The runs of servers. Times are in milliseconds.
+create table runs (
+    id      text   primary key,
+    tenant  text   not null,
+    status  text   not null,
+    over    integer not null, -- whether it stays in this status
+    created integer not null,
+    until   integer not null, -- when it is forgotten, or waits no longer; 0 while a writer works on it
+    pending integer not null, -- how many answers it waits for
+    session text   not null,
+    version integer not null, -- of all the rest
+    writer  integer, -- who works on it
+    cancel  integer not null, -- whether the writer should cancel it
+    bytes   integer not null,
+    content text   not null
+) strict;
+create index runs_tenant on runs (tenant, created, id);
+create index runs_until on runs (until);
+create index runs_writer on runs (writer, cancel) where writer is not null;
+
+-- The latest events of runs, in their order.
+create table run_events (
+    run  text   not null,
+    id   integer not null,
+    name text   not null,
+    last integer not null, -- whether a response ends with it
+    data text   not null,
+    primary key (run, id)
+) strict, without rowid;

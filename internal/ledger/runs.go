@@ -1,0 +1,238 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/caisson-run/caisson/internal/ledger/internal/database"
+)
+
+// ErrChanged means that another process, or another request, has changed the run meanwhile.
+var ErrChanged = errors.New("the run was changed meanwhile")
+
+// Run is a run of a server. The ledger does not look into its content.
+type Run struct {
+	ID, Tenant string
+	Status     string
+	IsOver     bool // it stays in this status
+	Created    time.Time
+	// Until is when a run that is over is forgotten, or another waits no longer. It is zero while a process works on it.
+	Until   time.Time
+	Pending int // how many answers it waits for
+	Session string
+	Content []byte
+	// Bytes is how much it counts in [RunBounds], in addition to its content.
+	Bytes int
+	// Version is 0 before the run is kept.
+	Version int64
+	// IsHeld says that a process works on it that is not dead, and IsAbandoned that one did that is. They are not kept.
+	IsHeld, IsAbandoned bool
+}
+
+// Event is an event of a run.
+type Event struct {
+	ID     int64 // 1 for the first
+	Name   string
+	IsLast bool // of a response
+	Data   []byte
+}
+
+// RunBounds bounds the runs of a tenant that are over. Those that ended first are forgotten first.
+type RunBounds struct {
+	Runs  int
+	Bytes int
+	// Keep is how long a run that has waited too long is kept.
+	Keep time.Duration
+}
+
+// AddRun keeps a new run, on which this process works, and forgets those that are too old or too many. It returns the
+// run's version.
+func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version int64, err error) {
+	err = l.asWriter(ctx, &Entry{Tenant: r.Tenant}, func(ctx context.Context, tx *database.Tx, writer int64) error {
+		now, err := l.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		tenant := clean(r.Tenant)
+		const old = "(select id from runs where over = 1 and until < ? or over = 0 and writer is null and until < ?)"
+		const many = "(select id from (select id, over, sum(1) over newest as number, sum(bytes) over newest as total " +
+			"from runs where tenant = ? window newest as (order by over, until desc, id)) as counted " +
+			"where over = 1 and (number >= ? or total > ?))"
+		for _, statement := range []string{
+			"delete from run_events where run in " + old + " or run in " + many, "delete from runs where id in " + old + " or id in " + many,
+		} {
+			if _, err := tx.Exec(ctx, statement, now, now-bounds.Keep.Milliseconds(), tenant, bounds.Runs, bounds.Bytes); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec(ctx, "insert into runs (id, tenant, status, over, created, until, pending, session, version, writer, "+
+			"cancel, bytes, content) values (?, ?, ?, ?, ?, 0, 0, ?, 1, ?, 0, ?, ?)", r.ID, tenant, r.Status, flag(r.IsOver),
+			r.Created.UnixMilli(), r.Session, writer, r.Bytes+len(r.Content), string(r.Content))
+		return err
+	})
+	return 1, l.failure("add run", err)
+}
+
+// ChangeRun replaces a run that has the version, and adds events, of which those before first are forgotten. If hold is
+// set, this process works on it from now on, and otherwise none does. It fails with [ErrChanged] if the run has another
+// version.
+func (l *Ledger) ChangeRun(ctx context.Context, r Run, hold bool, events []Event, first int64) (version int64, err error) {
+	until := int64(0)
+	if !r.Until.IsZero() {
+		until = r.Until.UnixMilli()
+	}
+	err = l.asWriter(ctx, &Entry{Tenant: r.Tenant}, func(ctx context.Context, tx *database.Tx, writer int64) error {
+		holder := sql.NullInt64{Int64: writer, Valid: hold}
+		changed, err := tx.Exec(ctx, "update runs set status = ?, over = ?, until = ?, pending = ?, version = version + 1, "+
+			"writer = ?, cancel = 0, bytes = ?, content = ? where id = ? and version = ?", r.Status, flag(r.IsOver), until,
+			r.Pending, holder, r.Bytes+len(r.Content), string(r.Content), r.ID, r.Version)
+		if err == nil && changed == 0 {
+			err = ErrChanged
+		}
+		if err != nil {
+			return err
+		}
+		return addEvents(ctx, tx, r.ID, events, first)
+	})
+	return r.Version + 1, l.failure("change run", err)
+}
+
+// AddEvents adds events to a run on which this process works, as [Ledger.ChangeRun] does.
+func (l *Ledger) AddEvents(ctx context.Context, tenant, run string, events []Event, first int64) error {
+	return l.failure("add events", l.asWriter(ctx, &Entry{Tenant: tenant},
+		func(ctx context.Context, tx *database.Tx, writer int64) error {
+			var held bool
+			err := tx.Row(ctx, "select exists (select 1 from runs where id = ? and writer = ?)", []any{run, writer}, &held)
+			if err != nil || !held {
+				return err
+			}
+			return addEvents(ctx, tx, run, events, first)
+		}))
+}
+
+func addEvents(ctx context.Context, tx *database.Tx, run string, events []Event, first int64) error {
+	for _, e := range events {
+		if _, err := tx.Exec(ctx, "insert into run_events (run, id, name, last, data) values (?, ?, ?, ?, ?) on conflict do nothing",
+			run, e.ID, e.Name, flag(e.IsLast), string(e.Data)); err != nil {
+			return err
+		}
+	}
+	if first <= 1 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, "delete from run_events where run = ? and id < ?", run, first)
+	return err
+}
+
+// RemoveRun removes a run and its events.
+func (l *Ledger) RemoveRun(ctx context.Context, tenant, id string) error {
+	return l.failure("remove run", l.enqueue(ctx, &waiting{entry: &Entry{Tenant: tenant},
+		work: func(ctx context.Context, tx *database.Tx) error {
+			removed, err := tx.Exec(ctx, "delete from runs where id = ? and tenant = ?", id, clean(tenant))
+			if err == nil && removed > 0 {
+				_, err = tx.Exec(ctx, "delete from run_events where run = ?", id)
+			}
+			return err
+		}}))
+}
+
+// CancelRun asks the process that works on a run to cancel it.
+func (l *Ledger) CancelRun(ctx context.Context, tenant, id string) error {
+	return l.failure("cancel run", l.enqueue(ctx, &waiting{entry: &Entry{Tenant: tenant},
+		work: func(ctx context.Context, tx *database.Tx) error {
+			_, err := tx.Exec(ctx, "update runs set cancel = 1 where id = ? and tenant = ? and writer is not null", id,
+				clean(tenant))
+			return err
+		}}))
+}
+
+// Cancelled returns the ids of the runs on which this process works and that it is asked to cancel.
+func (l *Ledger) Cancelled(ctx context.Context) (ids []string, err error) {
+	err = l.database.View(ctx, func(tx *database.Tx) error {
+		return tx.Rows(ctx, "select id from runs where writer = ? and cancel = 1", []any{l.writer.Load()},
+			func(scan func(into ...any) error) error {
+				var id string
+				err := scan(&id)
+				ids = append(ids, id)
+				return err
+			})
+	})
+	return ids, l.failure("read runs", err)
+}
+
+const selectRun = "select id, status, over, created, until, pending, session, version, writer, " +
+	"(select until from writers where id = runs.writer), %s from runs where tenant = ?"
+
+// Run returns a tenant's run, with or without its content. It fails with [ErrNotFound] if there is none, or no longer.
+func (l *Ledger) Run(ctx context.Context, tenant, id string, whole bool) (found Run, err error) {
+	content := "''"
+	if whole {
+		content = "content"
+	}
+	all, err := l.runs(ctx, tenant, fmt.Sprintf(selectRun, content)+" and id = ?", tenant, id)
+	if err == nil && len(all) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Run{}, l.failure("read run", err)
+	}
+	return all[0], nil
+}
+
+// Runs returns a tenant's runs without their contents, newest first.
+func (l *Ledger) Runs(ctx context.Context, tenant string) ([]Run, error) {
+	found, err := l.runs(ctx, tenant, fmt.Sprintf(selectRun, "''")+" order by created desc, id", tenant)
+	return found, l.failure("read runs", err)
+}
+
+func (l *Ledger) runs(ctx context.Context, tenant, statement string, arguments ...any) (found []Run, err error) {
+	arguments[0] = clean(tenant)
+	err = l.database.View(ctx, func(tx *database.Tx) error {
+		now, err := l.now(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return tx.Rows(ctx, statement, arguments, func(scan func(into ...any) error) error {
+			r := Run{Tenant: tenant}
+			var over, created, until int64
+			var writer, lease sql.NullInt64
+			var content string
+			err := scan(&r.ID, &r.Status, &over, &created, &until, &r.Pending, &r.Session, &r.Version, &writer, &lease, &content)
+			if err != nil || over == 1 && until < now {
+				return err
+			}
+			r.IsOver, r.Created, r.Content = over == 1, time.UnixMilli(created).UTC(), []byte(content)
+			if until != 0 {
+				r.Until = time.UnixMilli(until).UTC()
+			}
+			r.IsHeld = writer.Valid && lease.Valid && lease.Int64 >= now
+			r.IsAbandoned = writer.Valid && !r.IsHeld
+			found = append(found, r)
+			return nil
+		})
+	})
+	return found, err
+}
+
+// maxEvents is how many events are read at once.
+const maxEvents = 256
+
+// Events returns events of a run after one, in their order, at most a few hundred.
+func (l *Ledger) Events(ctx context.Context, run string, after int64) (found []Event, err error) {
+	err = l.database.View(ctx, func(tx *database.Tx) error {
+		return tx.Rows(ctx, "select id, name, last, data from run_events where run = ? and id > ? order by id limit ?",
+			[]any{run, after, maxEvents}, func(scan func(into ...any) error) error {
+				var e Event
+				var last int64
+				var data string
+				err := scan(&e.ID, &e.Name, &last, &data)
+				e.IsLast, e.Data = last == 1, []byte(data)
+				found = append(found, e)
+				return err
+			})
+	})
+	return found, l.failure("read events", err)
+}

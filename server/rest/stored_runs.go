@@ -1,0 +1,483 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/ledger"
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// The runs in memory are those with which this process works, or has worked. With a ledger, each change of a run is
+// kept there, and a run that another process has changed is read again. Only one process works on a run at a time: each
+// change needs the version of the run that it changes.
+
+// storedVersion is what the ledger has of a run. The zero value means nothing.
+type storedVersion struct {
+	number  int64
+	events  int64 // the id of the latest that is kept
+	unsaved bool  // the run has changed since
+}
+
+// now returns the time as precisely as the ledger keeps it.
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+
+// isCurrent reports whether the ledger has the run as it is.
+func (v storedVersion) isCurrent() bool { return v.number > 0 && !v.unsaved }
+
+// storedRun is what the ledger keeps of a run, in addition to what it needs to find the run.
+type storedRun struct {
+	Caller    auth.Caller             `json:"caller"`
+	Timeout   time.Duration           `json:"timeout_ns,omitempty"`
+	Trace     string                  `json:"trace,omitempty"`
+	Requests  map[string]tool.Request `json:"requests,omitempty"`
+	Client    []tool.Definition       `json:"client,omitempty"`
+	Dialect   string                  `json:"dialect,omitempty"`
+	Size      int                     `json:"size"`
+	Calls     int                     `json:"calls"`
+	Turns     int                     `json:"turns"`
+	Begins    int64                   `json:"begins"` // the first event of the current response
+	Batch     string                  `json:"batch,omitempty"`
+	Ended     executor.Status         `json:"batch_status,omitempty"`
+	Records   []tool.Record           `json:"records,omitempty"`
+	Totals    tool.Totals             `json:"totals"`
+	Pending   []tool.Action           `json:"pending,omitempty"`
+	Final     []string                `json:"final,omitempty"`
+	State     *executor.State         `json:"state,omitempty"`
+	Outputs   []tool.Answer           `json:"outputs,omitempty"`
+	Approvals []tool.Approval         `json:"approvals,omitempty"`
+	Problem   string                  `json:"problem,omitempty"`
+	Stopped   bool                    `json:"stopped,omitempty"`
+}
+
+// content returns what the ledger keeps. The caller must hold r.mu.
+func (r *run) content() ([]byte, error) {
+	s := storedRun{
+		Caller: r.caller, Timeout: r.asked.batch.Timeout, Trace: r.asked.batch.Trace, Requests: r.asked.batch.Requests,
+		Client: r.asked.batch.Client, Size: r.size, Calls: r.calls, Turns: r.turns, Begins: r.events.start() + 1,
+		Batch: r.report.ID, Ended: r.report.Status, Records: r.report.Records, Totals: r.report.Totals,
+		Pending: r.report.Pending, Final: r.report.Final, State: r.report.State, Outputs: r.answers.outputs,
+		Approvals: r.answers.approvals, Problem: r.problem, Stopped: r.stopped,
+	}
+	if r.asked.dialect != nil {
+		s.Dialect = r.asked.dialect.Name()
+	}
+	return json.Marshal(s)
+}
+
+// save has the ledger keep the run as it is. If hold is set, this process works on it from now on. If it fails, the
+// run is saved later, unless another process has changed it. The caller must hold r.mu.
+func (r *run) save(hold bool) error {
+	kept, err := r.api.host.Ledger(r.ctx)
+	if kept == nil && err == nil || r.forgotten {
+		return nil
+	}
+	if err == nil {
+		ctx, cancel := context.WithTimeout(r.ctx, storeTime)
+		defer cancel()
+		err = r.saveIn(ctx, kept, hold)
+	}
+	r.stored.unsaved = err != nil && !errors.Is(err, ledger.ErrChanged)
+	if hold || r.stored.unsaved {
+		r.api.runs.working(r)
+	}
+	if errors.Is(err, ledger.ErrChanged) {
+		return refuse(http.StatusConflict, "another request has changed the run meanwhile; look at it again")
+	}
+	if err != nil {
+		r.api.options.Logger.ErrorContext(r.ctx, "a run cannot be kept", "run", r.id, "tenant", r.tenant, "err", err)
+		return &refusal{status: http.StatusServiceUnavailable, detail: "the run cannot be kept now; try again later",
+			header: [2]string{"Retry-After", "5"}}
+	}
+	return nil
+}
+
+func (r *run) saveIn(ctx context.Context, kept *ledger.Ledger, hold bool) error {
+	content, err := r.content()
+	if err != nil {
+		return err
+	}
+	row := ledger.Run{
+		ID: r.id, Tenant: r.tenant, Status: string(r.status), IsOver: r.status.isOver(), Created: r.created, Until: r.expires,
+		Session: r.asked.session, Content: content, Version: r.stored.number, Bytes: r.size + r.events.size(),
+	}
+	if r.status == requiresAction {
+		row.Pending = len(r.answers.missing(r.report.Pending))
+	}
+	if row.Version == 0 {
+		bounds := r.api.options.Runs
+		row.Version, err = kept.AddRun(ctx, row, ledger.RunBounds{Runs: bounds.PerTenant, Bytes: bounds.Bytes, Keep: bounds.Keep})
+		if err != nil {
+			return err
+		}
+		if r.stored.number = row.Version; hold {
+			return nil
+		}
+	}
+	events, first := r.events.since(r.stored.events)
+	if r.stored.number, err = kept.ChangeRun(ctx, row, hold, events, first); err != nil {
+		r.stored.number = row.Version
+		return err
+	}
+	r.stored.events = r.events.end()
+	return nil
+}
+
+// removeStored removes the run from the ledger.
+func (r *run) removeStored() {
+	kept, err := r.api.host.Ledger(r.ctx)
+	if kept != nil {
+		err = kept.RemoveRun(r.ctx, r.tenant, r.id)
+	}
+	if err != nil {
+		r.api.options.Logger.ErrorContext(r.ctx, "a run cannot be removed", "run", r.id, "tenant", r.tenant, "err", err)
+	}
+}
+
+// get returns a run of a tenant as it is now.
+func (s *runs) get(ctx context.Context, tenant, id string) (*run, error) {
+	r, err := s.known(tenant, id)
+	kept, failure := s.api.host.Ledger(ctx)
+	if kept == nil && failure == nil || r != nil && r.isOurs() {
+		return r, err
+	}
+	if failure != nil {
+		return nil, failure
+	}
+	row, err := kept.Run(ctx, tenant, id, false)
+	if err == nil && r != nil && r.version() == row.Version {
+		return r, nil
+	}
+	if err == nil {
+		row, err = kept.Run(ctx, tenant, id, true)
+	}
+	if errors.Is(err, ledger.ErrNotFound) {
+		err = errNoRun
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r, err = s.restore(ctx, kept, row); err != nil || r.remote {
+		return r, err
+	}
+	return s.learn(r), nil
+}
+
+// isOurs reports whether this process alone knows what the run is like: it works on it, or could not save it.
+func (r *run) isOurs() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cancel != nil || r.stored.unsaved
+}
+
+func (r *run) version() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stored.number
+}
+
+// learn puts a run that was read in place of the one in memory, unless that is as new. Without room it is not put
+// there.
+func (s *runs) learn(r *run) *run {
+	of := s.locked(r.tenant)
+	defer of.mu.Unlock()
+	if known := of.byID[r.id]; known != nil {
+		if known.version() >= r.version() {
+			return known
+		}
+		forgetRun(of.byID, r.id)
+	}
+	if makeRoom(of.byID, 1, r.heldBytes(), s.api.options.Runs) {
+		of.byID[r.id] = r
+	}
+	return r
+}
+
+// restore makes a run of what the ledger has. One whose process is dead has failed.
+func (s *runs) restore(ctx context.Context, kept *ledger.Ledger, row ledger.Run) (*run, error) {
+	var stored storedRun
+	if err := json.Unmarshal(row.Content, &stored); err != nil {
+		return nil, err
+	}
+	r := &run{
+		api: s.api, id: row.ID, tenant: row.Tenant, caller: stored.Caller, created: row.Created, size: stored.Size,
+		calls: stored.Calls, events: feed{most: s.api.options.Runs.EventBytes, begins: stored.Begins},
+		ctx: context.WithoutCancel(ctx), remote: row.IsHeld, status: runStatus(row.Status), problem: stored.Problem,
+		expires: row.Until, turns: stored.Turns, stopped: stored.Stopped,
+	}
+	r.asked.session = row.Session
+	r.asked.batch.Timeout, r.asked.batch.Trace = stored.Timeout, stored.Trace
+	r.asked.batch.Requests, r.asked.batch.Client = stored.Requests, stored.Client
+	if stored.Dialect != "" {
+		var err error
+		if r.asked.dialect, err = dialectNamed(stored.Dialect, http.StatusInternalServerError); err != nil {
+			return nil, err
+		}
+	}
+	r.report = executor.Report{
+		ID: stored.Batch, Status: stored.Ended, Records: stored.Records, Totals: stored.Totals, Pending: stored.Pending,
+		Final: stored.Final, State: stored.State,
+	}
+	r.answers = answers{stored.Outputs, stored.Approvals, map[string]bool{}}
+	for i := range stored.Outputs {
+		r.answers.given[stored.Outputs[i].CallID] = true
+	}
+	for i := range stored.Approvals {
+		r.answers.given[stored.Approvals[i].CallID] = true
+	}
+	r.held.reported = sizeOf(stored.Records)
+	if err := r.readEvents(ctx, kept); err != nil {
+		return nil, err
+	}
+	r.stored = storedVersion{number: row.Version, events: r.events.end()}
+	if row.IsHeld {
+		r.status = inProgress
+	}
+	if row.IsAbandoned {
+		r.abandon()
+	}
+	if r.status.isOver() {
+		r.events.close()
+	}
+	return r, nil
+}
+
+const abandoned = "the server that ran it has ended; GET /v1/calls has its calls, of which some may have the outcome " +
+	"unknown_outcome"
+
+// abandon ends a run whose process is dead.
+func (r *run) abandon() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.problem = abandoned
+	r.events.add(r.mapper().Fail(abandoned), true)
+	r.end(failed)
+}
+
+// readEvents reads the events that the ledger has and the run has not.
+func (r *run) readEvents(ctx context.Context, kept *ledger.Ledger) error {
+	for {
+		found, err := kept.Events(ctx, r.id, r.events.end())
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		r.events.mirror(found)
+	}
+}
+
+// listed returns what a list shows of a tenant's runs, newest first.
+func (s *runs) listed(ctx context.Context, tenant string) (shown []listedRun, err error) {
+	kept, err := s.api.host.Ledger(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if kept == nil {
+		for _, r := range s.list(tenant) {
+			d, _ := r.describe()
+			shown = append(shown, listedRun{d.ID, d.Status, d.CreatedAt, d.ExpiresAt, d.Session, len(d.Pending)})
+		}
+		return shown, nil
+	}
+	rows, err := kept.Runs(ctx, tenant)
+	for _, row := range rows {
+		one := listedRun{row.ID, runStatus(row.Status), &row.Created, nil, row.Session, row.Pending}
+		if !row.Until.IsZero() {
+			one.ExpiresAt = &row.Until
+		}
+		switch {
+		case row.IsAbandoned:
+			one.Status = failed
+		case row.IsHeld:
+			one.Status = inProgress
+		case one.Status == requiresAction && !time.Now().Before(row.Until):
+			one.Status, one.Pending = expired, 0
+		}
+		shown = append(shown, one)
+	}
+	return shown, err
+}
+
+// Between two looks at a run on which another process works.
+const lookAgain = 200 * time.Millisecond
+
+// stopRun cancels a run, wherever it is, and returns it as it is then.
+func (x *exchange) stopRun(r *run) (*run, error) {
+	ctx := x.request.Context()
+	if !r.remote {
+		r.stop(ctx)
+		return r, nil
+	}
+	kept, err := x.api.host.Ledger(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := kept.CancelRun(ctx, r.tenant, r.id); err != nil {
+		return nil, err
+	}
+	for r.remote {
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return r, nil
+		}
+		if r, err = x.run(); err != nil {
+			return nil, err
+		}
+	}
+	r.stop(ctx) // it has paused meanwhile
+	return r, nil
+}
+
+// mirror has the events that other processes make of a run, for all that follow the run here.
+type mirror struct {
+	run     *run // without its calls
+	readers int
+	stop    context.CancelFunc
+}
+
+// mirrored returns a run whose events can be followed, whichever process makes them. done must be called afterwards.
+func (x *exchange) mirrored(r *run) (followed *run, done func(), err error) {
+	ctx := context.WithoutCancel(x.request.Context())
+	kept, err := x.api.host.Ledger(ctx)
+	if kept == nil || r.isOurs() || r.isOver() {
+		return r, func() {}, err
+	}
+	of := x.api.runs.locked(r.tenant)
+	defer of.mu.Unlock()
+	m := of.mirrors[r.id]
+	if m == nil {
+		m = &mirror{run: &run{api: r.api, id: r.id, tenant: r.tenant, remote: true,
+			events: feed{most: r.events.most, begins: r.events.start() + 1}}}
+		if err := m.run.readEvents(ctx, kept); err != nil {
+			return nil, nil, err
+		}
+		if of.mirrors == nil {
+			of.mirrors = map[string]*mirror{}
+		}
+		of.mirrors[r.id] = m
+		ctx, m.stop = context.WithCancel(ctx)
+		x.api.ending.Go(func() { m.run.mirror(ctx, kept) })
+	}
+	m.readers++
+	return m.run, func() {
+		of := x.api.runs.locked(r.tenant)
+		defer of.mu.Unlock()
+		if m.readers--; m.readers == 0 {
+			m.stop()
+			delete(of.mirrors, r.id)
+		}
+	}, nil
+}
+
+func (r *run) isOver() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status.isOver()
+}
+
+// mirror adds the events that other processes make of a run until it is over, or ctx ends, or the API stops.
+func (r *run) mirror(ctx context.Context, kept *ledger.Ledger) {
+	for {
+		row, err := kept.Run(ctx, r.tenant, r.id, false)
+		if read := r.readEvents(ctx, kept); err == nil {
+			err = read
+		}
+		if err != nil || row.IsOver || row.IsAbandoned {
+			r.events.close()
+			return
+		}
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return
+		case <-r.api.stopping:
+			return
+		}
+	}
+}
+
+// working notes that this process works on a run, or has to save it.
+func (s *runs) working(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy == nil {
+		s.busy = map[*run]struct{}{}
+	}
+	s.busy[r] = struct{}{}
+}
+
+// keepRuns keeps the events of runs while they are made, cancels runs that another process was asked to cancel, and
+// saves those that could not be saved, until the API stops.
+func (a *API) keepRuns() {
+	clock := time.NewTicker(lookAgain)
+	defer clock.Stop()
+	for {
+		select {
+		case <-clock.C:
+			a.runs.keepBusy()
+		case <-a.stopping:
+			a.working.Wait()
+			a.runs.keepBusy()
+			return
+		}
+	}
+}
+
+func (s *runs) keepBusy() {
+	s.mu.Lock()
+	busy := make([]*run, 0, len(s.busy))
+	for r := range s.busy {
+		busy = append(busy, r)
+	}
+	s.mu.Unlock()
+	if len(busy) == 0 {
+		return
+	}
+	kept, err := s.api.host.Ledger(busy[0].ctx)
+	var asked []string
+	if err == nil {
+		asked, err = kept.Cancelled(busy[0].ctx)
+	}
+	if err != nil {
+		return // whoever needs the ledger says so
+	}
+	for _, r := range busy {
+		if !r.keep(kept, slices.Contains(asked, r.id)) {
+			s.mu.Lock()
+			delete(s.busy, r)
+			s.mu.Unlock()
+		}
+	}
+}
+
+// keep keeps what is new of the run, and reports whether there will be more.
+func (r *run) keep(kept *ledger.Ledger, cancel bool) (more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cancel && r.cancel != nil {
+		r.stopped = true
+		r.cancel()
+	}
+	if r.cancel == nil {
+		if r.stored.unsaved {
+			_ = r.save(false) // it is logged
+		}
+		return r.stored.unsaved
+	}
+	events, first := r.events.since(r.stored.events)
+	if len(events) == 0 {
+		return true
+	}
+	ctx, stop := context.WithTimeout(r.ctx, storeTime)
+	defer stop()
+	if err := kept.AddEvents(ctx, r.tenant, r.id, events, first); err == nil {
+		r.stored.events = events[len(events)-1].ID
+	}
+	return true
+}
