@@ -60,8 +60,8 @@ func (c *scarceConn) Close() error {
 }
 
 // TestAttackDescriptors: where the system lets the process have fewer descriptors than Limits.Connections (ulimit -n,
-// 1,024 in many places), clients without a token that hold connections block no other client, as they do not where it lets it
-// have more.
+// 1,024 in many places), clients without a token that hold connections block no other client, as they do not where it
+// lets it have more.
 func TestAttackDescriptors(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

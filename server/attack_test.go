@@ -192,7 +192,8 @@ func liveHeap() int64 {
 }
 
 // TestAttackManyHeaders: connections send headers of many short fields that do not end, of which net/http makes thirty
-// times their length, also behind a POST and blank lines. The server keeps none of these fields. The control is a header of as many bytes in one field.
+// times their length, also behind a POST and blank lines. The server keeps none of these fields. The control is a
+// header of as many bytes in one field.
 func TestAttackManyHeaders(t *testing.T) {
 	const connections, length = 200, 16 << 10
 	for _, test := range []struct{ encrypted, behind bool }{{false, false}, {true, false}, {false, true}} {
@@ -289,7 +290,8 @@ func (c slowly) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// TestRecordsOfAnyLength: a body is read in records of whatever lengths, many of which have arrived before they are read.
+// TestRecordsOfAnyLength: a body is read in records of whatever lengths, many of which have arrived before they are
+// read.
 func TestRecordsOfAnyLength(t *testing.T) {
 	r := start(t, Options{TLS: certificate(t)})
 	const length = 1 << 20
@@ -549,49 +551,33 @@ func TestAttackRequestsForNothing(t *testing.T) {
 	assert.Equal(t, http.StatusUnauthorized, response.StatusCode)
 }
 
-// TestAttackPacedHeaders: a connection that is read slowly waits between two requests, and not while it holds a part of
-// a header: then all would hold one, and those would end that have had theirs for longest, dial again, and be read fast
-// at first.
-func TestAttackPacedHeaders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client, server := net.Pipe()
-		defer client.Close()
-		c := newConnections(nil, nil, Limits{Connections: 64, HeaderBytes: 32 << 10}).hold(server)
-		c.unasked, c.of.paced = unasked{2 * unaskedBytes, time.Now()}, 2*mostPaced
-		defer c.Close()
-		go func() { _, _ = client.Write(make([]byte, 24<<10)) }()
-		began, part := time.Now(), make([]byte, 12<<10)
-		for range 2 {
-			_, err := io.ReadFull(c, part)
-			require.NoError(t, err)
-			assert.Equal(t, mostPaced*pace, time.Since(began))
-		}
-		c.of.follow(c, http.StateIdle)
-		go func() { _, _ = client.Write(part) }()
-		_, err := io.ReadFull(c, part)
-		require.NoError(t, err)
-		assert.Equal(t, (1+mostLonger)*mostPaced*pace, time.Since(began), "the control")
-	})
-}
-
-// TestAttackPacedRequests: a connection that is read slowly waits longer after a long request, which takes longer to
-// read and refuse. The control is a short one.
-func TestAttackPacedRequests(t *testing.T) {
-	for _, c := range []struct{ bytes, waits int }{{100, 1}, {longRequest, 2}, {32 << 10, mostLonger}} {
+// TestAttackPacedAnswers: requests of a connection that sends too much are read at once, whatever they are, and their
+// answers wait, once, and longer after a long request. The control is an authenticated request.
+func TestAttackPacedAnswers(t *testing.T) {
+	for _, c := range []struct {
+		bytes, waits int
+		running      bool
+	}{{100, 1, false}, {longRequest, 2, false}, {32 << 10, mostLonger, false}, {100, 0, true}} {
 		synctest.Test(t, func(t *testing.T) {
 			client, server := net.Pipe()
 			defer client.Close()
-			one := newConnections(nil, nil, Limits{Connections: 64, HeaderBytes: 64 << 10}).hold(server)
+			one := newConnections(nil, nil, Limits{Connections: 64, HeaderBytes: 64 << 10, Stall: time.Hour}).hold(server)
 			defer one.Close()
-			one.unasked, one.of.paced = unasked{2 * unaskedBytes, time.Now()}, 2*mostPaced
+			one.unasked, one.of.paced, one.running = unasked{2 * unaskedBytes, time.Now()}, 2*mostPaced, c.running
 			began := time.Now()
-			for _, bytes := range []int{c.bytes, 1} {
-				go func() { _, _ = client.Write(make([]byte, bytes)) }()
-				_, err := io.ReadFull(one, make([]byte, bytes))
+			go func() { _, _ = io.Copy(io.Discard, client) }()
+			for n := range 2 {
+				go func() { _, _ = client.Write(make([]byte, c.bytes)) }()
+				_, err := io.ReadFull(one, make([]byte, c.bytes))
 				require.NoError(t, err)
+				assert.Equal(t, time.Duration(n*c.waits)*mostPaced*pace, time.Since(began), "it is read after %d bytes", c.bytes)
+				for range 2 {
+					_, err = one.Write([]byte("HTTP/1.1 200 OK\r\n\r\n"))
+					require.NoError(t, err)
+					assert.Equal(t, time.Duration((n+1)*c.waits)*mostPaced*pace, time.Since(began), "after %d bytes", c.bytes)
+				}
 				one.of.follow(one, http.StateIdle)
 			}
-			assert.Equal(t, time.Duration(1+c.waits)*mostPaced*pace, time.Since(began), "after %d bytes", c.bytes)
 		})
 	}
 }
@@ -617,24 +603,34 @@ func TestAttackSharedConnections(t *testing.T) {
 	t.Error("the connection is kept")
 }
 
-// TestAttackManyDials: clients without a token dial again before their connections are read slowly. All that is read
+// exchanged reads a request of some length, answers it, and returns how long that took.
+func exchanged(t *testing.T, c *connection, client net.Conn, length int) (took time.Duration) {
+	t.Helper()
+	began := time.Now()
+	go func() { _, _ = client.Write(make([]byte, length)) }()
+	_, err := io.ReadFull(c, make([]byte, length))
+	require.NoError(t, err)
+	go func() { _, _ = io.ReadFull(client, make([]byte, 1)) }()
+	_, err = c.Write([]byte("x"))
+	require.NoError(t, err)
+	c.of.follow(c, http.StateIdle)
+	return time.Since(began)
+}
+
+// TestAttackManyDials: clients without a token dial again before their connections are answered slowly. All that is read
 // from them counts. The control is a connection that has sent nothing.
 func TestAttackManyDials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		of := newConnections(nil, nil, Limits{Connections: 64, HeaderBytes: 32 << 10})
+		of := newConnections(nil, nil, Limits{Connections: 64, HeaderBytes: 32 << 10, Stall: time.Hour})
 		read := func(bytes ...int) (took time.Duration) {
 			client, server := net.Pipe()
 			defer client.Close()
 			c := of.hold(server)
 			defer c.Close()
-			began := time.Now()
 			for _, n := range bytes {
-				go func() { _, _ = client.Write(make([]byte, n)) }()
-				_, err := io.ReadFull(c, make([]byte, n))
-				require.NoError(t, err)
-				of.follow(c, http.StateIdle)
+				took += exchanged(t, c, client, n)
 			}
-			return time.Since(began)
+			return took
 		}
 		assert.Zero(t, read(1, 1))
 		for range allUnaskedBytes / (32 << 10) {
@@ -692,28 +688,24 @@ func TestAttackSentAhead(t *testing.T) {
 // long ones. The control is as many bytes of one request.
 func TestAttackShortRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		of := newConnections(nil, nil, Limits{Connections: 64, HeaderBytes: 32 << 10})
+		of := newConnections(nil, nil, Limits{Connections: 64, HeaderBytes: 32 << 10, Stall: time.Hour})
 		send := func(requests, length int) (took time.Duration) {
 			client, server := net.Pipe()
 			defer client.Close()
 			c := of.hold(server)
 			defer c.Close()
-			began := time.Now()
 			for range requests {
-				go func() { _, _ = client.Write(make([]byte, length)) }()
-				_, err := io.ReadFull(c, make([]byte, length))
-				require.NoError(t, err)
-				of.follow(c, http.StateIdle)
+				took += exchanged(t, c, client, length)
 			}
-			return time.Since(began)
+			return took
 		}
 		assert.Zero(t, send(1, 30*600))
 		assert.Positive(t, send(600, 30))
 	})
 }
 
-// TestAttackBodiesInSmallChunks: bodies of clients without a token that come in chunks of one byte, each of which takes as
-// long as a hundred bytes in one piece, are not read while such clients send too much. The control is before that.
+// TestAttackBodiesInSmallChunks: bodies of clients without a token that come in chunks of one byte, each of which takes
+// as long as a hundred bytes in one piece, are not read while such clients send too much. The control is before that.
 func TestAttackBodiesInSmallChunks(t *testing.T) {
 	for _, flood := range []bool{true, false} {
 		client, server := net.Pipe()
@@ -781,11 +773,11 @@ func TestRequestsWithTokensAreNotPaced(t *testing.T) {
 	assert.Less(t, of.unasked.bytes, 4<<10)
 }
 
-// TestAttackEndlessRequests: connections of clients without a token that always send are read slowly after a while, all
+// TestAttackEndlessRequests: connections of clients without a token that always send are answered slowly after a while, all
 // of them together. A hundred of them had other clients wait for seconds. The control is one with an authenticated
-// request, which is read as fast as it sends from then on.
+// request, which is answered as fast as it sends from then on.
 func TestAttackEndlessRequests(t *testing.T) {
-	const senders, size, window = 20, 4 * unaskedBytes, 200 * time.Millisecond
+	const senders, size, window = 4, 16 * unaskedBytes, 200 * time.Millisecond
 	listener, err := net.Listen("tcp", "localhost:0")
 	require.NoError(t, err)
 	held := newConnections(listener, nil, Limits{Connections: senders, Refusal: time.Minute, Stall: time.Minute})
@@ -802,12 +794,16 @@ func TestAttackEndlessRequests(t *testing.T) {
 		require.NoError(t, err)
 		servers = append(servers, accepted)
 		all.Go(func() { _, _ = client.Write(make([]byte, size)) }) // until the server closes it
+		all.Go(func() { _, _ = io.Copy(io.Discard, client) })
 		all.Go(func() {
 			for buffer := make([]byte, 64<<10); ; {
 				held.follow(accepted, http.StateIdle) // each part is another request
 				n, err := accepted.Read(buffer)
 				counts[i].Add(int64(n))
 				if err != nil {
+					return
+				}
+				if _, err := accepted.Write([]byte("x")); err != nil {
 					return
 				}
 			}

@@ -233,7 +233,7 @@ func (c *connections) follow(of net.Conn, state http.ConnState) {
 		one.expireIn(c.refusal) // unless its request turns out to be authenticated
 	case http.StateIdle:
 		one.socket.idle()
-		one.before, one.cost, one.header = one.cost, 0, header{}
+		one.cost, one.added, one.paced, one.header = 0, 0, false, header{}
 		one.expireIn(0)
 		one.settle()
 		if one.last {
@@ -277,7 +277,8 @@ type connection struct {
 
 	early   bool // its request was read with the one before it
 	cost    int  // of the request that is being read and is not authenticated, in unasked
-	before  int  // the cost of the request before it
+	added   int  // of the cost, to what all connections have
+	paced   bool // its answer has waited
 	unasked unasked
 	wake    chan struct{} // closed when the connection need not wait any more before more is read; nil if it does not wait
 }
@@ -344,7 +345,7 @@ func (c *connection) begin(of *delays, left func()) (end func()) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.running = true
-	c.of.unasked.bytes, c.cost = max(c.of.unasked.bytes-c.cost, 0), 0
+	c.of.unasked.bytes, c.cost, c.added = max(c.of.unasked.bytes-c.added, 0), 0, 0
 	c.expireIn(0)
 	c.wakeUp()
 	return sync.OnceFunc(func() {
@@ -368,6 +369,7 @@ func (c *connection) settle() {
 	c.answered()
 	c.running, c.answered = false, nil
 	c.socket.delays.Store(nil)
+	c.socket.begun.Store(0)
 	c.since, c.unasked = time.Now(), unasked{}
 	c.of.changed.Broadcast()
 }
@@ -411,6 +413,7 @@ func (c *connection) forget() {
 
 // Write implements [net.Conn].
 func (c *connection) Write(p []byte) (int, error) {
+	c.waitForPace()
 	if c.socket.handled.Load() { // a handler's answer may read like one of net/http
 		return c.Conn.Write(p)
 	}

@@ -132,11 +132,7 @@ func (s *socket) Close() error {
 func (s *socket) idle() {
 	s.handled.Store(false)
 	s.request.Store(0)
-	if s.delays.Load() != nil { // the request was authenticated
-		s.short.Store(0)
-	} else {
-		s.short.Store(max(s.short.Load()-idleRecords*fairRecord, 0))
-	}
+	s.short.Store(0)
 }
 
 // delivered notes that a part of a request has arrived: crypto/tls then keeps no part of another message, since it

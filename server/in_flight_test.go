@@ -94,8 +94,8 @@ func TestRequestsAtATimeAreGivenBack(t *testing.T) {
 	}
 }
 
-// TestRequestsWaitForAnEnd: one request too many waits for a moment, since a client that dials anew for each may have the
-// whole of an answer before its request stops counting. The control is one that does not end.
+// TestRequestsWaitForAnEnd: one request too many waits for a moment, since a client that dials anew for each may have
+// the whole of an answer before its request stops counting. The control is one that does not end.
 func TestRequestsWaitForAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		underway, caller := newInFlight(1), auth.Caller{ID: "a"}

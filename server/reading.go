@@ -86,13 +86,13 @@ func (c *connection) refuse(status int, detail string) error {
 }
 
 // The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
-// and unaskedRate a second, or allUnaskedBytes and allUnaskedRate from all of them, since a client can dial again.
-// Between two requests, when it holds no header, such a connection waits for as many paces as connections wait, but for
-// at most mostPaced, and as many times longer as its last request was longer than longRequest: the next request may be
-// another client's, of the same proxy. If it has sent a body, it ends.
-// Otherwise a hundred connections that send requests without end make other clients wait for seconds. A client whose
-// requests are refused sends less than unaskedBytes of a body. Each request counts as requestBytes more, which is what
-// refusing it costs.
+// and unaskedRate a second, or allUnaskedBytes and allUnaskedRate from all of them, since a client can dial again. The
+// answer to a request of such a connection waits for as many paces as answers wait, but for at most mostPaced, and as
+// many times longer as the request is longer than longRequest. So whoever made the request waits: if the server waited
+// before it reads the next one, that could be another client's, of the same proxy. If the request has a body, the
+// connection ends. Otherwise a hundred connections that send requests without end make other clients wait for seconds.
+// A client whose requests are refused sends less than unaskedBytes of a body. Each request counts as requestBytes more,
+// which is what refusing it costs.
 const (
 	requestBytes    = 1 << 10
 	unaskedBytes    = 512 << 10
@@ -101,7 +101,7 @@ const (
 	allUnaskedRate  = 4 << 20
 	pace            = 5 * time.Millisecond
 	mostPaced       = 50
-	longRequest     = 8 << 10
+	longRequest     = 4 << 10
 	mostLonger      = 4
 )
 
@@ -111,10 +111,14 @@ type unasked struct {
 	counted time.Time
 }
 
-// add counts bytes, but at most twice the free ones, so that a flood slows no client down for long after it.
-func (u *unasked) add(bytes, most, rate int, now time.Time) {
+// add counts bytes, but at most twice the free ones, so that a flood slows no client down for long after it. It returns
+// how many it has counted.
+func (u *unasked) add(bytes, most, rate int, now time.Time) (counted int) {
 	free := min(now.Sub(u.counted)/(time.Second/time.Duration(rate)), time.Duration(2*most))
-	u.bytes, u.counted = min(max(u.bytes-int(free), 0)+bytes, 2*most), now
+	left := max(u.bytes-int(free), 0)
+	counted = min(bytes, max(2*most-left, 0))
+	u.bytes, u.counted = left+counted, now
+	return counted
 }
 
 // Read implements [net.Conn].
@@ -122,7 +126,6 @@ func (c *connection) Read(p []byte) (int, error) {
 	if c.silent.Load() {
 		return 0, io.EOF
 	}
-	c.waitForPace()
 	n, err := c.readPlain(p)
 	if errors.Is(err, errShortRecords) {
 		c.readsNoMore()
@@ -140,7 +143,7 @@ func (c *connection) Read(p []byte) (int, error) {
 		}
 		c.cost += cost
 		c.unasked.add(cost, unaskedBytes, unaskedRate, now)
-		c.of.unasked.add(cost, allUnaskedBytes, allUnaskedRate, now)
+		c.added += c.of.unasked.add(cost, allUnaskedBytes, allUnaskedRate, now)
 	}
 	return n, err
 }
@@ -169,16 +172,17 @@ func (c *connection) endsAfter(status int, hasBody bool) bool {
 // which takes a hundred times as long in chunks of one byte as in one piece.
 func (c *connection) readsNoMore() { c.silent.Store(true) }
 
-// waitForPace waits before more is read from a connection that is read slowly, until it has an authenticated request or
-// is closed.
+// waitForPace waits before the answer to a request is written, if the connection is slow, until the request turns out
+// to be authenticated or the connection is closed. A request waits once.
 func (c *connection) waitForPace() {
 	c.of.mu.Lock()
-	if c.closed || c.cost > 0 || c.unasked.bytes == 0 || !c.isSlow() {
+	if c.paced || c.closed || c.answered != nil || c.unasked.bytes <= c.cost || !c.isSlow() {
 		c.of.mu.Unlock()
 		return
 	}
 	c.of.paced++
-	paces := min(c.of.paced, mostPaced) * min(1+c.before/longRequest, mostLonger)
+	c.paced = true
+	paces := min(c.of.paced, mostPaced) * min(1+c.cost/longRequest, mostLonger)
 	wait, wake := time.NewTimer(time.Duration(paces)*pace), make(chan struct{})
 	c.wake = wake
 	c.of.mu.Unlock()

@@ -6,10 +6,10 @@ import (
 )
 
 // Decrypting a record takes about a microsecond, whatever it holds, and one without data ten times as long if it asks
-// for an update of the key. A record is short if it has fewer than fairRecord bytes. More than freeRecords of those, or
-// of records without data, end a connection without an authenticated request; each request makes up for idleRecords
-// with data. Those of a tenant wait, until all its connections together have sent about one per recordTime: libraries
-// choose the records in which they send a body that is written in small pieces.
+// for an update of the key. A record is short if it has fewer than fairRecord bytes. More than freeRecords of those in
+// a request, or of records without data in all, end a connection without an authenticated request. Those of a tenant
+// wait, until all its connections together have sent about one per recordTime: libraries choose the records in which
+// they send a body that is written in small pieces.
 const (
 	fairRecord  = 256
 	freeRecords = 64
@@ -19,8 +19,7 @@ const (
 	leastDelay  = time.Millisecond // a shorter one is not worth a timer
 	mostDelayed = time.Second
 	// aheadBytes is how much is read beyond the end of a record, so that few short ones are read at once.
-	aheadBytes  = 1 << 10
-	idleRecords = 4
+	aheadBytes = 1 << 10
 	// recordCost is what a record counts in unasked.
 	recordCost = 64
 )

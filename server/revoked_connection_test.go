@@ -197,8 +197,8 @@ func TestAttackLastPiecesOutliveTokens(t *testing.T) {
 	}
 }
 
-// TestAttackConnectionsOutliveRefusals: an answer that says that the token stopped working meanwhile ends the connection.
-// The controls are another answer, and one to a request whose token never worked.
+// TestAttackConnectionsOutliveRefusals: an answer that says that the token stopped working meanwhile ends the
+// connection. The controls are another answer, and one to a request whose token never worked.
 func TestAttackConnectionsOutliveRefusals(t *testing.T) {
 	of := tokens(t)
 	token, _ := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})

@@ -79,8 +79,8 @@ func (h *Holder) take(ctx context.Context, tx *database.Tx, writer int64) (Taken
 	if err != nil {
 		return TakenKey{}, err
 	}
-	added, err := tx.Exec(ctx, "insert into keys (key, tenant, body, until, writer, fence, bytes) values (?, ?, ?, ?, ?, ?, 0) "+
-		"on conflict do nothing", key.ID[:], clean(key.Tenant), key.Body[:], now+key.Keep.Milliseconds(), writer, h.fence)
+	added, err := tx.Exec(ctx, "insert into keys (key, tenant, body, until, writer, fence, bytes) "+
+		"values (?, ?, ?, ?, ?, ?, 0) on conflict do nothing", key.ID[:], clean(key.Tenant), key.Body[:], now+key.Keep.Milliseconds(), writer, h.fence)
 	if err != nil || added == 1 {
 		return TakenKey{Holder: h}, err
 	}
@@ -176,8 +176,8 @@ func (h *Holder) use(ctx context.Context, tx *database.Tx, id []byte) error {
 	if h == nil {
 		return nil
 	}
-	changed, err := tx.Exec(ctx, "update keys set call_id = coalesce(call_id, ?) where key = ? and fence = ?", id, h.key.ID[:],
-		h.fence)
+	changed, err := tx.Exec(ctx, "update keys set call_id = coalesce(call_id, ?) where key = ? and fence = ?", id,
+		h.key.ID[:], h.fence)
 	if err == nil && changed == 0 {
 		err = errFence
 	}
