@@ -251,10 +251,14 @@ fuzz: ## fuzz every target for FUZZTIME each
 # What CI runs beside the tests of Go: the longest first, since several run at a time.
 SUITES = interpreters sql postgres openapi-clients mcp clients shells languages openai http
 
+# How often servers are killed.
+KILLS ?= 1
+
 .PHONY: postgres
 postgres: ## run the tests of the ledger with a PostgreSQL of their own, too; needs Debian's package postgresql
-	$(GO) vet -tags postgres ./internal/ledger/...
+	$(GO) vet -tags postgres ./internal/ledger/... ./cmd/caisson
 	$(GO) test -count=1 -tags postgres $(TESTFLAGS) ./internal/ledger/...
+	$(GO) test -count=1 -tags postgres $(TESTFLAGS) -run '^TestAttackKills$$' ./cmd/caisson -kills $(KILLS)
 
 .PHONY: suites
 suites: LANGUAGES = python c assemblyscript
@@ -263,7 +267,7 @@ suites: $(SUITES) ## run the suites that need other languages and programs, a pa
 
 # What nightly runs, in this order. The rest runs although one fails.
 NIGHTLY = fuzz smith languages programs nightly-guards nightly-race nightly-alone nightly-attacks nightly-endless \
-	nightly-bounded load knowledge plugins nightly-benchmarks
+	nightly-bounded nightly-kills load knowledge plugins nightly-benchmarks
 # The files with tests that the race detector would disturb. No other run of nightly has them at their full size.
 NORACE = $$(grep -rlE --include='*_test.go' '^//go:build .*!race' .)
 # Time enough for what takes hours.
@@ -275,7 +279,7 @@ nightly: SMITHCOUNT = 20000
 nightly: ## what takes hours: long fuzzing, twenty thousand generated modules, repeated races and attacks, sessions under load, the cost of metering and of many tools
 	$(MAKE) --keep-going -j1 FUZZTIME=$(FUZZTIME) SMITHCOUNT=$(SMITHCOUNT) $(NIGHTLY)
 
-.PHONY: nightly-guards nightly-race nightly-alone nightly-attacks nightly-endless nightly-bounded nightly-benchmarks
+.PHONY: nightly-guards nightly-race nightly-alone nightly-attacks nightly-endless nightly-bounded nightly-kills nightly-benchmarks
 nightly-guards:
 	$(MAKE) faults ONE_IN=1
 
@@ -303,6 +307,9 @@ nightly-bounded:
 	$(LONGTEST) -run '^TestBoundedPrograms$$' ./runtime/internal/engine -programs 100000
 	$(LONGTEST) -run '^TestRandomInstructions$$' ./runtime/internal/engine -programs 10000
 	$(LONGTEST) -run '^TestMutantsThatAreProvedEnd$$' ./runtime/internal/engine -mutants 500000
+
+nightly-kills:
+	$(MAKE) postgres KILLS=100 TESTFLAGS="-timeout 3h"
 
 nightly-benchmarks:
 	$(LONGTEST) -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 81x ./runtime/internal/engine

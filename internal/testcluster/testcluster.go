@@ -1,0 +1,95 @@
+//go:build postgres
+
+// Package testcluster runs a PostgreSQL server for tests, from Debian's package.
+package testcluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	neturl "net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Cluster is a PostgreSQL server of the tests' own, which a user without privileges runs. It listens on a socket in its
+// folder alone.
+type Cluster struct {
+	dir  string
+	bin  string
+	as   *syscall.SysProcAttr
+	made atomic.Int64 // databases
+}
+
+// Start starts a server. Stop must be called.
+func Start() (*Cluster, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil || len(found) == 0 {
+		return nil, errors.New("no PostgreSQL in /usr/lib/postgresql; install Debian's package postgresql")
+	}
+	dir, err := os.MkdirTemp("", "caisson-postgres-")
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: dir, bin: filepath.Dir(found[len(found)-1])}
+	if os.Geteuid() == 0 { // which PostgreSQL refuses
+		owner, err := user.Lookup("postgres")
+		if err != nil {
+			return nil, err
+		}
+		uid, _ := strconv.Atoi(owner.Uid)
+		gid, _ := strconv.Atoi(owner.Gid)
+		c.as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+		if err := os.Chown(dir, uid, gid); err != nil {
+			return nil, err
+		}
+	}
+	return c, errors.Join(
+		c.run("initdb", "-D", c.data(), "-U", "caisson", "-A", "trust", "-E", "UTF8", "--locale=C"),
+		c.start(),
+	)
+}
+
+func (c *Cluster) start() error {
+	return c.run("pg_ctl", "start", "-D", c.data(), "-w", "-l", filepath.Join(c.dir, "log"),
+		"-o", "-c listen_addresses='' -c unix_socket_directories="+c.dir+" -c max_connections=200")
+}
+
+func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
+
+func (c *Cluster) run(name string, arguments ...string) error {
+	command := exec.Command(filepath.Join(c.bin, name), arguments...)
+	var output bytes.Buffer
+	command.Dir, command.SysProcAttr, command.Stdout, command.Stderr = c.dir, c.as, &output, &output
+	if name == "pg_ctl" { // whose server would keep a pipe open
+		command.Stdout, command.Stderr = nil, nil
+	}
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, output.String())
+	}
+	return nil
+}
+
+// Stop stops the server, and removes its data.
+func (c *Cluster) Stop() error {
+	return errors.Join(c.run("pg_ctl", "stop", "-D", c.data(), "-m", "fast", "-w"), os.RemoveAll(c.dir))
+}
+
+// Restart stops the server at once, as if it had crashed, and starts it again after a time.
+func (c *Cluster) Restart(after time.Duration) error {
+	err := c.run("pg_ctl", "stop", "-D", c.data(), "-m", "immediate", "-w")
+	time.Sleep(after)
+	return errors.Join(err, c.start())
+}
+
+// NewDatabase returns the URL of a new database.
+func (c *Cluster) NewDatabase() (url string, err error) {
+	name := fmt.Sprintf("test%d", c.made.Add(1))
+	return "postgres://caisson@/" + name + "?host=" + neturl.QueryEscape(c.dir), c.run("createdb", "-h", c.dir, "-U", "caisson", name)
+}
