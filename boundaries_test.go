@@ -69,6 +69,7 @@ var layers = map[string][]string{
 	"internal/spelling":     {},
 	"internal/programs":     {},
 	"internal/overlay":      {},
+	"internal/testcluster":  {},
 	"internal/testsize":     {},
 	"internal/tooltest":     {".", "internal/ledger", "manifests", "registry", "tool", "internal/noerr"},
 	"internal/plugins":      {"internal/guests"},
