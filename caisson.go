@@ -163,7 +163,7 @@ func Open(ctx context.Context, options Options) (_ *Host, err error) {
 func (o Options) ledger() ledger.Options {
 	return ledger.Options{
 		Location: o.Records.Database, KeepFor: o.Records.KeepFor, KeepCalls: o.Records.KeepCalls,
-		KeepBytes: o.Records.KeepBytes, NoWords: o.Records.NoWords, Logger: o.Logger,
+		KeepBytes: o.Records.KeepBytes, NoWords: o.Records.NoWords, Relaxed: o.Records.Relaxed, Logger: o.Logger,
 	}
 }
 

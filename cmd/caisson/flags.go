@@ -45,6 +45,7 @@ type options struct {
 	ledgerURL    string  // of the database with the records; "" for the state folder
 	keepFor      time.Duration
 	keepRecords  int
+	relaxed      bool // records need not be durable before calls are answered
 	trusted      []string
 	interpreters interpreter.Folder // empty for the default
 

@@ -116,7 +116,7 @@ func (o *options) stateFolder() (string, error) {
 
 // keeping returns where and how records are kept.
 func (o *options) keeping() caisson.Records {
-	return caisson.Records{Database: o.ledgerURL, KeepFor: o.keepFor, KeepCalls: int64(o.keepRecords)}
+	return caisson.Records{Database: o.ledgerURL, KeepFor: o.keepFor, KeepCalls: int64(o.keepRecords), Relaxed: o.relaxed}
 }
 
 func (o *options) stateFolderOf(name string) (string, error) {

@@ -23,6 +23,7 @@ type waiting struct {
 	work   func(ctx context.Context, tx *database.Tx) error // nil for an entry that is appended
 	leased bool                                             // this process must have a lease
 	again  bool                                             // what fails is tried again later
+	alone  bool                                             // nobody waits for it
 	done   chan error
 }
 
@@ -35,14 +36,22 @@ func (w *waiting) size() int {
 	return size + len(w.entry.Wire) + 1<<10
 }
 
-// Append keeps an entry, and returns when it is durable. Entries that are appended at the same time are committed
+// Append keeps an entry, and returns when it is durable, or before with [Options.Relaxed], unless many wait. Entries that are appended at the same time are committed
 // together. If ctx ends first, Append returns its error, and the entry may be kept nevertheless.
 func (l *Ledger) Append(ctx context.Context, entry Entry) error {
 	id, err := callID(entry.Record.CallID)
-	if err == nil {
-		err = l.enqueue(ctx, &waiting{entry: &entry, id: id, again: entry.Intended})
+	if err != nil {
+		return l.failure("append", err)
 	}
-	return l.failure("append", err)
+	w := &waiting{entry: &entry, id: id, again: entry.Intended}
+	if l.options.Relaxed && l.queue.hasRoom() {
+		w.alone, w.again, w.done = true, true, make(chan error, 1)
+		if !l.queue.add(w) {
+			err = ErrClosed
+		}
+		return l.failure("append", err)
+	}
+	return l.failure("append", l.enqueue(ctx, w))
 }
 
 // enqueue waits until an entry or other work is committed.
@@ -66,6 +75,7 @@ type turns struct {
 	some   sync.Cond
 	of     map[string][]*waiting
 	order  []string // the tenants in of, in the order of their turns
+	alone  int      // how many nobody waits for
 	closed bool
 }
 
@@ -76,6 +86,9 @@ func (q *turns) add(w *waiting) bool {
 	if q.closed {
 		return false
 	}
+	if w.alone {
+		q.alone++
+	}
 	tenant := w.entry.Tenant
 	if len(q.of[tenant]) == 0 {
 		q.order = append(q.order, tenant)
@@ -83,6 +96,16 @@ func (q *turns) add(w *waiting) bool {
 	q.of[tenant] = append(q.of[tenant], w)
 	q.some.Signal()
 	return true
+}
+
+// maxAlone is how many entries may wait that nobody waits for.
+const maxAlone = 4096
+
+// hasRoom reports whether one more entry may wait that nobody waits for.
+func (q *turns) hasRoom() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.alone < maxAlone
 }
 
 // next waits for entries, and returns a group of them: nil once the turns are closed and there are none.
@@ -100,6 +123,9 @@ func (q *turns) next() (group []*waiting, bytes int) {
 			q.order = append(q.order, tenant)
 		} else {
 			delete(q.of, tenant)
+		}
+		if first.alone {
+			q.alone--
 		}
 		group, bytes = append(group, first), bytes+first.size()
 	}
@@ -146,6 +172,9 @@ func (l *Ledger) commit(ctx context.Context, group []*waiting) {
 		}
 		if own != nil && w.again {
 			l.late.add(w, own)
+		}
+		if own != nil && w.alone {
+			l.options.Logger.ErrorContext(ctx, "a record cannot be kept yet", "call_id", w.entry.Record.CallID, "err", own)
 		}
 		w.done <- own
 	}

@@ -103,6 +103,26 @@ func TestLateRecords(t *testing.T) {
 	})
 }
 
+// TestRelaxedRecords: records are written soon after they were appended, also if that fails at first, and before the
+// ledger is closed.
+func TestRelaxedRecords(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l, err := ledger.Open(t.Context(), ledger.Options{Location: location, Relaxed: true})
+		require.NoError(t, err)
+		require.NoError(t, l.Intend(t.Context(), intended(1)))
+		executed(t, location, "alter table calls rename to hidden")
+		appended(t, l, intended(1), entry(2))
+		executed(t, location, "alter table hidden rename to calls")
+		require.Eventually(t, func() bool { return len(found(t, l, ledger.Filter{})) == 2 }, 20*time.Second, 50*time.Millisecond)
+		for n := range 5000 {
+			appended(t, l, entry(10+n))
+		}
+		require.ErrorIs(t, l.Append(t.Context(), entry(1, func(e *ledger.Entry) { e.Record.CallID = "call_1" })), ledger.ErrID)
+		require.NoError(t, l.Close(t.Context()))
+		assert.Len(t, found(t, opened(t, ledger.Options{Location: location}), ledger.Filter{}), 5002)
+	})
+}
+
 // TestCheckFails: a ledger that cannot be written says so.
 func TestCheckFails(t *testing.T) {
 	eachStore(t, func(t *testing.T, location string) {

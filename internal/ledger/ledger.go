@@ -60,6 +60,8 @@ type Options struct {
 	// the space evenly; those that need more use what the others do not need. The oldest are removed first.
 	KeepCalls int64
 	KeepBytes int64
+	// Relaxed has Append return before the entry is durable. Intents and keys are durable first, as always.
+	Relaxed bool
 	// NoWords saves the index of words: calls cannot be found by what is in their arguments and results.
 	NoWords bool
 	// Key signs the checkpoints. Nil uses the key in the folder, which is made at first; without a folder, nothing is
