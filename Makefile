@@ -258,7 +258,7 @@ KILLS ?= 1
 postgres: ## run the tests of the ledger with a PostgreSQL of their own, too; needs Debian's package postgresql
 	$(GO) vet -tags postgres ./internal/ledger/... ./cmd/caisson
 	$(GO) test -count=1 -tags postgres $(TESTFLAGS) ./internal/ledger/...
-	$(GO) test -count=1 -tags postgres $(TESTFLAGS) -run '^TestAttackKills$$' ./cmd/caisson -kills $(KILLS)
+	$(GO) test -count=1 -tags postgres $(TESTFLAGS) -run '^TestAttack(Kills|KilledReplicas|StoppedReplicas|DatabaseRestarts)$$' ./cmd/caisson -kills $(KILLS)
 
 .PHONY: suites
 suites: LANGUAGES = python c assemblyscript
