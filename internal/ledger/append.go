@@ -227,13 +227,16 @@ func (l *Ledger) addOne(
 	}
 	sums[tenant].calls++
 	sums[tenant].bytes += int64(len(content))
+	terms := l.termsOf(tenant, e, map[string]any{
+		"tool": values[8], "person": values[9], "session": values[10], "outcome": values[11],
+	})
 	values = append(values, flag(len(e.Record.Denials) > 0), salt, string(content))
 	if e.Intended {
 		if _, err := tx.Exec(ctx, "delete from intents where call_id = ?", w.id); err != nil {
 			return link{}, err
 		}
 	}
-	return own, l.insert(ctx, tx, values, l.wordsOf(tenant, e))
+	return own, l.insert(ctx, tx, values, terms)
 }
 
 const insertCall = `insert into calls (chain, seq, call_id, at, digest, hash, parent, tenant, tool, person, session,
