@@ -104,7 +104,7 @@ var owners = map[string][]string{
 	"golang.org/x/text":                        {"internal/terminal", "wasm-tools/files/internal/charset", "wasm-tools/internal/page", "wasm-tools/knowledge/internal/words", "wasm-tools/text"},
 	"github.com/clipperhouse/uax29/v2":         {"wasm-tools/text"},
 	"code.dny.dev/ssrf":                        {"hostfuncs/network"},
-	"filippo.io/age":                           {"hostfuncs/secrets"},
+	"filippo.io/age":                           {"internal/agefile"},
 	"github.com/openai/openai-go/v3":           {"examples/agent/openaitest"},
 	"github.com/dop251/goja":                   {"internal/interpreters/javascript"},
 }
