@@ -371,7 +371,7 @@ var guardFaults = []guardFault{
 	masking("hexadecimal in upper case", "a.characters[c] = c | 0x20", "_ = c", "/hexadecimal,_upper_case"),
 	masking("hexadecimal with separators", "whiteSpace+\":-\"", "whiteSpace", "/hexadecimal_with"),
 	{name: "more is masked than is promised", pkg: "hostfuncs/secrets", attack: "TestSeparatorsAreBounded",
-		edits: in("hostfuncs/secrets/forms.go", "case c == separator && w.between < maxBetween:", "case c == separator:")},
+		edits: in("internal/masking/forms.go", "case c == separator && w.between < MaxBetween:", "case c == separator:")},
 
 	{name: "elements need not fit their table", pkg: "runtime/internal/engine", attack: "TestElementsThatDoNotFit",
 		edits: in("runtime/internal/wasm/validate_data.go", "; end > size {", "; end > size && false {")},
@@ -828,7 +828,7 @@ var unbound = in("executor/effect.go", "string(reached), ", "")
 // masking leaves out one form of a secret.
 func masking(form, old, without, encoder string) guardFault {
 	return guardFault{name: "not masked: " + form, pkg: "hostfuncs/secrets", attack: "TestMaskFindsEveryForm/" + encoder,
-		edits: in("hostfuncs/secrets/forms.go", old, without)}
+		edits: in("internal/masking/forms.go", old, without)}
 }
 
 // oneGuardIn says which guards are taken out: each by default, or the first of so many.

@@ -1,10 +1,12 @@
 package secrets
 
+import "github.com/caisson-run/caisson/internal/masking"
+
 // ParseLines is parseLines, for tests.
 func ParseLines(text string) (map[string]string, error) { return parseLines(text) }
 
 const (
-	MaxBetween = maxBetween
+	MaxBetween = masking.MaxBetween
 	MaxValue   = maxValue
 )
 
