@@ -356,7 +356,7 @@ const maxPointer = 1024 // bytes
 
 func (r *reader) redaction(n *node, path string) PolicyRedaction {
 	redaction := PolicyRedaction{Origin: r.origin(n.at)}
-	pointers := distinctOf(r, maxList, func(n *node, at string) string {
+	pointers := listOf(r, maxList, func(n *node, at string) string {
 		const fix = `write a JSON Pointer such as /customer/email or /records/*/iban; "" is the whole, and ~0 and ~1 mean ~ and /`
 		text := r.word(jsonPointer, fix)(n, at)
 		if len(text) > maxPointer {
