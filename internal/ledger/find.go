@@ -84,6 +84,7 @@ type search struct {
 	other     []string
 	arguments []any    // of other
 	words     []string // nil for any
+	rows      span     // where the calls are, if they are searched for by words and time
 	last      place    // of the page before; the zero value for the first page
 }
 
@@ -143,6 +144,11 @@ func (s *search) build(ctx context.Context) (some bool, err error) {
 	}
 	if err := s.addWords(); err != nil {
 		return false, err
+	}
+	if s.words != nil && !(f.From.IsZero() && f.To.IsZero()) {
+		if s.rows, err = s.periodSpan(ctx); err != nil || s.rows == (span{}) {
+			return false, err
+		}
 	}
 	return true, s.addCursor(ctx)
 }
@@ -293,23 +299,23 @@ func (s *search) statement(ctx context.Context, tenant int64) (text string, argu
 		where(text, values...)
 	}
 	afterValues := []any{s.last.at, s.last.id}
-	matching := ""
-	if s.words != nil {
-		if matching, err = s.matching(ctx, tenant); err != nil {
-			return "", nil, err
-		}
-	}
 	switch sqlite := s.ledger.database.Only("sqlite", "") != ""; {
 	case s.filter.Parent != "":
 		order = "call_id"
 	case s.words != nil && sqlite:
 		from, order = "words cross join calls on calls.id = words.rowid", "words.rowid desc"
-		where("words match ?", matching)
+		where("words match ?", s.matching(tenant))
 		after, afterValues = "words.rowid < ?", afterValues[1:]
+		if s.rows != (span{}) {
+			where("words.rowid between ? and ?", s.rows.first, s.rows.last)
+		}
 	case s.words != nil:
 		order = "id desc"
-		where("words @@ cast(? as tsquery)", matching)
+		where("words @@ cast(? as tsquery)", s.matching(tenant))
 		after, afterValues = "id < ?", afterValues[1:]
+		if s.rows != (span{}) {
+			where("id between ? and ?", s.rows.first, s.rows.last)
+		}
 	case sqlite && s.filter.Prefix == "":
 		rarest, err := s.rarest(ctx, tenant)
 		if err != nil {

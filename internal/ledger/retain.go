@@ -229,12 +229,15 @@ func (l *Ledger) tidy(ctx context.Context) error {
 	return nil
 }
 
-// tidyNames removes names that no call has any more.
+// tidyNames removes names that no call has any more, and periods of which there is none.
 func (l *Ledger) tidyNames(ctx context.Context, tx *database.Tx) error {
 	if _, err := tx.Exec(ctx, "update removals set number = number + 1"); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, "delete from tenants where calls = 0"); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, "delete from periods where last < (select coalesce(min(id), 0) from calls)"); err != nil {
 		return err
 	}
 	for kind, column := range map[nameKind]string{personName: "person", sessionName: "session"} {

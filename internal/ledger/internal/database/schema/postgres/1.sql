@@ -71,6 +71,15 @@ create index calls_session on calls (tenant, session, at, id, tool, person, outc
 create index calls_outcome on calls (tenant, outcome, at, id, tool, person, session, denied) where outcome is not null;
 create index calls_denied on calls (tenant, at, id, tool, person, session, outcome, denied) where denied = 1;
 
+-- biginthe rows of calls between which those are that ended in a period of ten minutes, by chains.
+create table periods (
+    chain  bigint not null,
+    period bigint not null,
+    first  bigint not null,
+    last   bigint not null,
+    primary key (chain, period)
+);
+
 -- The words of a call, each once, behind the id of the tenant.
 alter table calls add column words tsvector;
 create index calls_words on calls using gin (words) where words is not null;

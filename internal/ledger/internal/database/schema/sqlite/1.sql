@@ -71,6 +71,15 @@ create index calls_session on calls (tenant, session, at, id, tool, person, outc
 create index calls_outcome on calls (tenant, outcome, at, id, tool, person, session, denied) where outcome is not null;
 create index calls_denied on calls (tenant, at, id, tool, person, session, outcome, denied) where denied = 1;
 
+-- integerhe rows of calls between which those are that ended in a period of ten minutes, by chains.
+create table periods (
+    chain  integer not null,
+    period integer not null,
+    first  integer not null,
+    last   integer not null,
+    primary key (chain, period)
+) strict, without rowid;
+
 -- The words of calls, by calls.id. The text holds each word once, behind the id of the tenant. Characters beyond ASCII
 -- are letters to "ascii".
 create virtual table words using fts5 (text, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
