@@ -333,6 +333,10 @@ func (w *world) search(b *testing.B, l *ledger.Ledger) {
 			}
 		}
 	}
+	measure("a tool and a user who does not call it", barFilters, func() ledger.Filter {
+		n := w.random.IntN(10)
+		return ledger.Filter{Tool: toolNamed(w.random.IntN(5)*2 + (n+1)%2), User: userNamed(0, n), Limit: 20}
+	})
 	for _, kind := range []struct {
 		name string
 		word func() string
