@@ -357,7 +357,7 @@ const maxPointer = 1024 // bytes
 func (r *reader) redaction(n *node, path string) PolicyRedaction {
 	redaction := PolicyRedaction{Origin: r.origin(n.at)}
 	pointers := listOf(r, maxList, func(n *node, at string) string {
-		const fix = `write a JSON Pointer such as /customer/email or /records/*/iban; "" is the whole, and ~0 and ~1 mean ~ and /`
+		const fix = `write a JSON Pointer such as /customer/email or /records/*/iban; "" is the whole; ~0 and ~1 are ~ and /`
 		text := r.word(jsonPointer, fix)(n, at)
 		if len(text) > maxPointer {
 			r.invalid(n, at, fmt.Sprintf("%d bytes are over the limit of %d", len(text), maxPointer), fix)
@@ -368,7 +368,8 @@ func (r *reader) redaction(n *node, path string) PolicyRedaction {
 		required("tools", `tools: and a list of names, or globs such as "crm_*"`, &redaction.Tools, r.somePatterns("")),
 		optional("arguments", &redaction.Arguments, pointers), optional("result", &redaction.Result, pointers),
 	) && len(redaction.Arguments)+len(redaction.Result) == 0 {
-		r.add(n.at, path, mistake.Missing, "the element redacts nothing", "add arguments or result, with a list of JSON Pointers")
+		r.add(n.at, path, mistake.Missing, "the element redacts nothing",
+			"add arguments or result, with a list of JSON Pointers")
 	}
 	return redaction
 }

@@ -11,3 +11,5 @@ const (
 )
 
 func (s *Set) Exists(name string) bool { exists, _ := s.Check(name); return exists }
+
+func (s *Set) MaskText(text string) string { return string(s.Mask([]byte(text))) }

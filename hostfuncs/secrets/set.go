@@ -246,15 +246,6 @@ func (s *Set) MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error)
 	return masked, nil
 }
 
-// MaskText is like [Set.Mask] for a string.
-func (s *Set) MaskText(text string) string {
-	masker := s.held().masker
-	if masker == nil || len(text) < minValue { // no form is shorter than its value
-		return text
-	}
-	return string(masker.Mask([]byte(text), len(text), masking.Never))
-}
-
 // Longest returns the length in bytes of the longest form of a value that Mask finds: hexadecimal
 // with [masking.MaxBetween] separators between any two digits. It returns 0 if there is nothing to mask.
 func (s *Set) Longest() int {

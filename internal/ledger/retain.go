@@ -127,8 +127,10 @@ func (l *Ledger) pruneSome(ctx context.Context, tx *database.Tx) (removed int64,
 	o := l.options
 	if o.KeepFor > 0 {
 		before := time.Now().Add(-o.KeepFor).UnixMilli()
-		removed, err = l.remove(ctx, tx, "select id from calls where tenant is not null and at < ? order by at, id limit ?",
-			before, maxRemoved)
+		// An index of all calls by time would take a hundredth of the space, and a page of each commit.
+		removed, err = l.remove(ctx, tx, "select calls.id from tenants cross join calls"+
+			l.database.Only(" indexed by calls_tenant", "")+
+			" where calls.tenant = tenants.id and calls.tenant is not null and at < ? limit ?", before, maxRemoved)
 		if err != nil || removed > 0 {
 			return removed, err
 		}

@@ -67,8 +67,8 @@ func (w *work) replace(document *jsontext.Document, pointers []pointer) string {
 	return apply(document.Text(), edits)
 }
 
-// follow calls replace for the values that a pointer leads to, and for texts, numbers and booleans at which it ends early:
-// a parameter is one of these if it is repaired later, and in results a text may hold JSON.
+// follow calls replace for the values that a pointer leads to. In arguments, it does so for texts, numbers and booleans
+// at which the pointer ends early, which repairs make objects; in results, for texts with JSON to which it leads.
 func (w *work) follow(v jsontext.Value, p pointer, replace func(v jsontext.Value)) {
 	switch kind := v.Kind(); {
 	case len(p) == 0:
@@ -298,7 +298,8 @@ func (w *work) cleanRecord(r *tool.Record) {
 	r.Repairs = slices.Clone(r.Repairs)
 	for i := range r.Repairs {
 		repair := &r.Repairs[i]
-		repair.Path, repair.From, repair.To = w.mask(repair.Path), w.cleanJSON(repair.From, true), w.cleanJSON(repair.To, true)
+		repair.Path = w.mask(repair.Path)
+		repair.From, repair.To = w.cleanJSON(repair.From, true), w.cleanJSON(repair.To, true)
 	}
 	r.Denials = slices.Clone(r.Denials)
 	for i := range r.Denials {

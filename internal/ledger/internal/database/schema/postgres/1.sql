@@ -61,7 +61,6 @@ create table calls (
 create unique index calls_link on calls (chain, seq);
 create unique index calls_id on calls (call_id);
 create index calls_parent on calls (parent, call_id) where parent is not null;
-create index calls_at on calls (at, id) where tenant is not null;
 -- Each of these holds all that can be asked for, so that what does not match is passed over without its row. All begin
 -- with the tenant, whose searches must not take longer the more calls others make.
 create index calls_tenant on calls (tenant, at, id, tool, person, session, outcome, denied) where tenant is not null;
