@@ -45,8 +45,8 @@ func parse(text string) pointer {
 	return tokens
 }
 
-// Redact returns the call without what the rules redact. Its record says so in Redacted. The manifest is that of its tool,
-// or nil if the tool is unknown. The memory of the given entry is not changed.
+// Redact returns the call without what the rules redact. Its record says so in Redacted. The manifest is that of its
+// tool, or nil if the tool is unknown. The memory of the given entry is not changed.
 func (r Rules) Redact(e executor.Entry, m *manifests.Manifest) executor.Entry {
 	arguments, result := r.of(e, m)
 	if len(arguments)+len(result) == 0 {
