@@ -17,7 +17,7 @@ import (
 
 // Bounds of the search for repeated values. Beyond them, all texts are redacted.
 const (
-	maxWork   = 64 << 20 // the number of values, times the bytes of the record's texts
+	maxWork   = 256 << 20 // the number of forms of values, times the bytes of the texts; it takes half a second
 	maxMasked = 8 << 10  // bytes of a value that is looked for in its encodings; a longer one is looked for as it is
 )
 
