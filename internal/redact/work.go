@@ -18,7 +18,7 @@ import (
 // Bounds of the search for repeated values. Beyond them, all texts are redacted.
 const (
 	maxWork   = 256 << 20 // the number of forms of values, times the bytes of the texts; it takes half a second
-	maxMasked = 8 << 10  // bytes of a value that is looked for in its encodings; a longer one is looked for as it is
+	maxMasked = 8 << 10   // bytes of a value that is looked for in its encodings; a longer one is looked for as it is
 )
 
 // work is the redaction of one record.
