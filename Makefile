@@ -316,6 +316,8 @@ nightly-benchmarks:
 	$(LONGTEST) -run '^$$' -bench '^BenchmarkUnits$$' -benchtime 1x ./runtime/internal/engine
 	$(LONGTEST) -run '^$$' -bench '^BenchmarkThousandTools$$' -benchtime 120s ./internal/benchmark
 	$(LONGTEST) -run '^$$' -bench '^BenchmarkCallOverHTTP$$' -benchtime 10s ./server/rest
+	$(LONGTEST) -run '^$$' -bench '^BenchmarkAppend$$' -benchtime 20000x ./internal/ledger
+	$(LONGTEST) -run '^$$' -bench '^BenchmarkRecords$$' -benchtime 1x ./internal/ledger
 
 .PHONY: check
 check: check-format check-vet check-static check-tidy check-bans check-api check-cross ## everything that is checked without running it

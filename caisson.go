@@ -190,6 +190,7 @@ func asOne(policies []*manifests.Policy) *manifests.Policy {
 		all.Deny = append(all.Deny, p.Deny...)
 		all.Ask = append(all.Ask, p.Ask...)
 		all.Approve = append(all.Approve, p.Approve...)
+		all.Redact = append(all.Redact, p.Redact...)
 	}
 	return all
 }
@@ -321,7 +322,9 @@ func (h *Host) Problems() []error { return slices.Clone(h.problems) }
 // start creates the executor.
 func (h *Host) start(options Options) (err error) {
 	e := options.Executor
-	h.recorder = &recorder{state: options.StateDir, tools: h.registry, options: options.ledger()}
+	h.recorder = &recorder{
+		state: options.StateDir, tools: h.registry, options: options.ledger(), redact: h.policy.Redact,
+	}
 	e.Logger = cmp.Or(e.Logger, options.Logger)
 	if h.recorder.keeps() {
 		e.Ledger = cmp.Or[executor.Ledger](e.Ledger, h.recorder)

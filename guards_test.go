@@ -371,7 +371,7 @@ var guardFaults = []guardFault{
 	masking("hexadecimal in upper case", "a.characters[c] = c | 0x20", "_ = c", "/hexadecimal,_upper_case"),
 	masking("hexadecimal with separators", "whiteSpace+\":-\"", "whiteSpace", "/hexadecimal_with"),
 	{name: "more is masked than is promised", pkg: "hostfuncs/secrets", attack: "TestSeparatorsAreBounded",
-		edits: in("hostfuncs/secrets/forms.go", "case c == separator && w.between < maxBetween:", "case c == separator:")},
+		edits: in("internal/masking/forms.go", "case c == separator && w.between < MaxBetween:", "case c == separator:")},
 
 	{name: "elements need not fit their table", pkg: "runtime/internal/engine", attack: "TestElementsThatDoNotFit",
 		edits: in("runtime/internal/wasm/validate_data.go", "; end > size {", "; end > size && false {")},
@@ -560,6 +560,13 @@ var guardFaults = []guardFault{
 		edits: in("internal/ledger/retain.go", "\" desc limit 2\"", "\" limit 2\"")},
 	{name: "checkpoints of any key are accepted", pkg: "internal/ledger", attack: "TestAttackForgedCheckpoints",
 		edits: in("internal/ledger/chain.go", "own := l.key == nil || ", "own := true || ")},
+	{name: "redacted values are not looked for in the rest of the record", pkg: "internal/redact",
+		attack: "TestAttackRepeatedValues", edits: in("internal/redact/work.go", "	if len(values) > 0 {", "	if false {")},
+	{name: "arguments that do not fit are redacted by their pointers alone", pkg: "internal/redact",
+		attack: "TestAttackArgumentsInOtherForms",
+		edits:  in("internal/redact/redact.go", " || record.Result.Kind == tool.InvalidArguments:", ":")},
+	{name: "any number of redacted values is looked for", pkg: "internal/redact", attack: "TestAttackManyValues",
+		edits: in("internal/redact/work.go", "*bytes > maxWork", "*bytes < 0")},
 	{name: "contents are not compared with their digests", pkg: "internal/ledger", attack: "TestAttackChangedLedger",
 		edits: in("internal/ledger/chain.go", "case content != nil && !bytes.Equal(", "case content != nil && false && !bytes.Equal(")},
 	{name: "links are not compared with those before", pkg: "internal/ledger", attack: "TestAttackChangedLedger",
@@ -828,7 +835,7 @@ var unbound = in("executor/effect.go", "string(reached), ", "")
 // masking leaves out one form of a secret.
 func masking(form, old, without, encoder string) guardFault {
 	return guardFault{name: "not masked: " + form, pkg: "hostfuncs/secrets", attack: "TestMaskFindsEveryForm/" + encoder,
-		edits: in("hostfuncs/secrets/forms.go", old, without)}
+		edits: in("internal/masking/forms.go", old, without)}
 }
 
 // oneGuardIn says which guards are taken out: each by default, or the first of so many.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/ledger"
+	"github.com/caisson-run/caisson/internal/redact"
 	"github.com/caisson-run/caisson/registry"
 )
 
@@ -50,6 +51,7 @@ type recorder struct {
 	state   string // "" with no options.Location to keep nothing
 	options ledger.Options
 	tools   *registry.Registry
+	redact  redact.Rules
 
 	mu      sync.Mutex
 	kept    *ledger.Ledger // nil before open, and if open failed
@@ -138,6 +140,8 @@ func (r *recorder) check(ctx context.Context) error {
 }
 
 func (r *recorder) entry(ended executor.Entry) ledger.Entry {
+	entry, known := r.tools.Get(ended.Tool)
+	ended = r.redact.Redact(ended, entry.Manifest)
 	kept := ledger.Entry{
 		Time: time.Now(), Record: ended.Record, Cause: ended.Cause, Tenant: ended.Tenant, User: ended.User,
 		Session: ended.Session, Batch: ended.Batch, Intended: ended.Intended,
@@ -145,7 +149,7 @@ func (r *recorder) entry(ended executor.Entry) ledger.Entry {
 	if len(ended.Record.Cuts) > 0 {
 		kept.Whole = &ended.Whole
 	}
-	if entry, ok := r.tools.Get(ended.Tool); ok {
+	if known {
 		kept.Source, kept.Manifest = absolute(entry.Source), absolute(entry.Manifest.File)
 	}
 	return kept

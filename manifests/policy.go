@@ -34,6 +34,7 @@ type Policy struct {
 	// Ask overrides Approve: calls of a tool named in both require approval.
 	Ask     []PolicyAsk
 	Approve []PolicyApproval
+	Redact  []PolicyRedaction
 
 	places places // of the keys in the source
 }
@@ -112,6 +113,7 @@ func (r *reader) policy(root *node) *Policy {
 		optional("deny", &p.Deny, listOf(r, maxGrants, r.deny)),
 		optional("ask", &p.Ask, r.asks),
 		optional("approve", &p.Approve, listOf(r, maxGrants, r.approval)),
+		optional("redact", &p.Redact, listOf(r, maxGrants, r.redaction)),
 	)
 	r.checkProfile(root, p)
 	return p
@@ -336,4 +338,38 @@ func (r *reader) approval(n *node, path string) PolicyApproval {
 	a := PolicyApproval{Binding: Binding{Origin: r.origin(n.at)}}
 	r.object(n, path, r.toolFields(&a.Tools, &a.Source, &a.SHA256)...)
 	return a
+}
+
+// PolicyRedaction keeps parts of calls of the tools that it names out of their records.
+type PolicyRedaction struct {
+	Origin string   // where this is written
+	Tools  []string // names, or globs as in path.Match; at least one
+	// Arguments and Result are JSON Pointers (RFC 6901) of what is not stored. In place of a name or a number, * means
+	// every member or element.
+	Arguments, Result []string
+}
+
+// jsonPointer matches a JSON Pointer.
+var jsonPointer = regexp.MustCompile(`^(/([^~/]|~[01])*)*$`)
+
+const maxPointer = 1024 // bytes
+
+func (r *reader) redaction(n *node, path string) PolicyRedaction {
+	redaction := PolicyRedaction{Origin: r.origin(n.at)}
+	pointers := listOf(r, maxList, func(n *node, at string) string {
+		const fix = `write a JSON Pointer such as /customer/email or /records/*/iban; "" is the whole; ~0 and ~1 are ~ and /`
+		text := r.word(jsonPointer, fix)(n, at)
+		if len(text) > maxPointer {
+			r.invalid(n, at, fmt.Sprintf("%d bytes are over the limit of %d", len(text), maxPointer), fix)
+		}
+		return text
+	})
+	if r.object(n, path,
+		required("tools", `tools: and a list of names, or globs such as "crm_*"`, &redaction.Tools, r.somePatterns("")),
+		optional("arguments", &redaction.Arguments, pointers), optional("result", &redaction.Result, pointers),
+	) && len(redaction.Arguments)+len(redaction.Result) == 0 {
+		r.add(n.at, path, mistake.Missing, "the element redacts nothing",
+			"add arguments or result, with a list of JSON Pointers")
+	}
+	return redaction
 }

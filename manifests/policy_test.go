@@ -311,6 +311,29 @@ approve:
 	}
 }
 
+func TestRedactions(t *testing.T) {
+	p := parsePolicy(t, `
+redact:
+  - {tools: ["crm_*"], arguments: [/customer/email, /a~1b, ""], result: ["/records/*/iban"]}
+`)
+	assert.Equal(t, []manifests.PolicyRedaction{{
+		Origin: "caisson.yaml:4", Tools: []string{"crm_*"}, Arguments: []string{"/customer/email", "/a~1b", ""},
+		Result: []string{"/records/*/iban"},
+	}}, p.Redact)
+	for text, want := range map[string]string{
+		"{tools: [a]}":                             "redacts nothing",
+		"{arguments: [/a]}":                        "tools is required",
+		"{tools: [], arguments: [/a]}":             "names no tool",
+		"{tools: [a], arguments: [card]}":          "JSON Pointer such as /customer/email",
+		"{tools: [a], result: [/a~2]}":             "JSON Pointer such as /customer/email",
+		"{tools: [a], arguments: /a}":              "redact[0].arguments",
+		"{tools: [a], arguments: [/a], source: .}": "source",
+	} {
+		_, err := manifests.ParsePolicy("caisson.yaml", []byte("schema: caisson-config/v1\nredact: ["+text+"]\n"))
+		assert.ErrorContains(t, err, want, text)
+	}
+}
+
 // TestAttackApprovalIsForTheNameAlone: an approval by name or glob does not apply to a tool with a similar name. The
 // control is the name itself.
 func TestAttackApprovalIsForTheNameAlone(t *testing.T) {

@@ -201,6 +201,8 @@ type Record struct {
 	HostCalls []HostCall
 	Log       string
 	Usage     Usage
+	// Redacted is set in a stored record from which the operator's rules have removed something.
+	Redacted bool
 }
 
 // wireRecord fixes the names and the order of a record's JSON.
@@ -222,6 +224,7 @@ type wireRecord struct {
 	Parent        string     `json:"parent,omitempty"`
 	Unrecorded    bool       `json:"unrecorded,omitempty"`
 	Cuts          []Cut      `json:"cuts,omitempty"`
+	Redacted      bool       `json:"redacted,omitempty"`
 }
 
 // MarshalJSON writes the wire form: result is JSON as text, as models expect it, and empty lists are [], never null.
@@ -235,7 +238,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
 		Repairs: jsontext.List(r.Repairs), Denials: jsontext.List(r.Denials), HostCalls: jsontext.List(r.HostCalls),
 		Log: r.Log, Usage: r.Usage,
-		Source: r.Source, Parent: r.Parent, Unrecorded: r.Unrecorded, Cuts: r.Cuts,
+		Source: r.Source, Parent: r.Parent, Unrecorded: r.Unrecorded, Cuts: r.Cuts, Redacted: r.Redacted,
 	}
 	return jsontext.Encode(wire)
 }
@@ -251,7 +254,7 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 		Call: wire.Call, CallID: wire.CallID, Skipped: wire.Skipped, Cached: wire.Cached,
 		ExecutionTime: time.Duration(math.Round(wire.ExecutionTime * float64(time.Second))),
 		Repairs:       wire.Repairs, Denials: wire.Denials, HostCalls: wire.HostCalls, Log: wire.Log, Usage: wire.Usage,
-		Source: wire.Source, Parent: wire.Parent, Unrecorded: wire.Unrecorded, Cuts: wire.Cuts,
+		Source: wire.Source, Parent: wire.Parent, Unrecorded: wire.Unrecorded, Cuts: wire.Cuts, Redacted: wire.Redacted,
 	}
 	return json.Unmarshal([]byte(wire.Result), &r.Result)
 }

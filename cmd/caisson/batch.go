@@ -15,6 +15,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/agefile"
 	"github.com/caisson-run/caisson/internal/check"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -62,6 +63,10 @@ func newBatch(given options) *cobra.Command {
 	flags.Lookup("stream").NoOptDefVal = streamForm
 	flags.StringVar(&o.keep, "state", "",
 		"store a paused batch in `FILE` (default: in the state folder, under the batch's id)")
+	flags.Func("state-key",
+		"encrypt a paused batch with the first key in `FILE`, as age-keygen writes it, and decrypt the one to resume with "+
+			"any of them",
+		parsedInto(&o.stateKeys, agefile.ReadKeys))
 	flags.StringVar(&o.resumed, "resume", "", "resume the paused batch `BATCH-ID|STATE-FILE`")
 	flags.StringArrayVar(&o.approve, "approve", nil,
 		"with --resume: approve a call if its fingerprint is unchanged, `CALL-ID@FINGERPRINT[=once|session|DURATION]`; "+
@@ -240,7 +245,8 @@ shell and cannot run that command, so pass on the parts that it needs.
 
 Paused batches are stored there as well, with their calls and results so far. Without a
 state folder, a batch that may pause needs --state FILE. Caisson refuses a state folder
-that a tool can write to, since the tool could then change what is approved.`
+that a tool can write to, since the tool could then change what is approved. --state-key
+encrypts what is stored of a batch, so that a copy of the file or of its disk shows nothing.`
 
 const batchExample = `  caisson batch response.json --tools ./wasm-tools
   caisson batch response.json --config caisson.yaml --profile strict --json

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/agefile"
 	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/internal/terminal"
@@ -42,7 +43,7 @@ func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error)
 	if err := h.hasToolsOf(pending); err != nil {
 		return err
 	}
-	if err := h.keepsBatchFromTools(place.Guarded()); err != nil {
+	if err := o.keepsFromTools(h, place.Guarded()); err != nil {
 		return err
 	}
 	if err := h.start(); err != nil {
@@ -127,6 +128,10 @@ func (o *options) unknownBatch(err error) *failure {
 		hint = fmt.Sprintf("the batch has ended; %q shows the results of a call", view.ExplainCommand("CALL-ID", o.stateDir))
 	case errors.Is(err, batches.ErrAmbiguous):
 		hint = "give more characters of the id"
+	case errors.Is(err, batches.ErrEncrypted):
+		hint = "name the file with its key with --state-key FILE"
+	case errors.Is(err, agefile.ErrOtherKey):
+		hint = "pass the --state-key of the command that paused the batch, or add that key to the file"
 	}
 	return failed(exitUsage, err.Error(), hint)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/agefile"
 	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/internal/jsontext"
@@ -24,10 +25,11 @@ import (
 
 type batchOptions struct {
 	options
-	dialect         string // as in the flag; empty to detect it
-	stream          string // [streamAuto], [streamEvents] or [streamResponses]; empty: none
-	keep            string // the file for a paused batch; empty for the state folder
-	resumed         string // the id or the file of the batch to resume
+	dialect         string        // as in the flag; empty to detect it
+	stream          string        // [streamAuto], [streamEvents] or [streamResponses]; empty: none
+	keep            string        // the file for a paused batch; empty for the state folder
+	stateKeys       *agefile.Keys // of paused batches; nil to encrypt none
+	resumed         string        // the id or the file of the batch to resume
 	approve, refuse []string
 	flags           []string // those with which to resume a paused batch
 }
@@ -56,7 +58,7 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 	if o.keep != "" {
 		place, err = store.At(o.keep), nil
 	}
-	if err := h.keepsBatchFromTools(place.Guarded()); err != nil {
+	if err := o.keepsFromTools(h, place.Guarded()); err != nil {
 		return err
 	}
 	if err == nil && store == "" && o.keep == "" {
@@ -72,6 +74,15 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 		return failed(exitUsage, err.Error(), "store the paused batch in another file with --state FILE")
 	}
 	return ctx.Err()
+}
+
+// keepsFromTools rejects places of a paused batch and of its keys to which a loaded tool may write.
+func (o *batchOptions) keepsFromTools(h *host, paths []string) error {
+	err := h.keepsBatchFromTools(paths)
+	if err == nil && o.stateKeys != nil {
+		err = h.keepsFromTools(o.stateKeys.File, "the keys of paused batches are", "it could put its own there")
+	}
+	return err
 }
 
 // keepsBatchFromTools rejects places where a loaded tool could change a paused batch or have it run twice. All tools
@@ -91,28 +102,36 @@ func (h *host) keepsBatchFromTools(paths []string) error {
 	return nil
 }
 
-func (o *batchOptions) place(id string) (*batches.Place, error) {
+func (o *batchOptions) place(id string) (place *batches.Place, err error) {
 	store, err := o.batches()
-	switch {
-	case o.keep != "":
-		return store.At(o.keep), nil
-	case err != nil:
+	if o.keep != "" {
+		place = store.At(o.keep)
+	} else if err == nil {
+		place, err = store.New(id)
+	}
+	if place == nil {
 		return nil, err
 	}
-	return store.New(id)
+	place.Encrypt(o.stateKeys)
+	return place, nil
 }
 
-func (o *batchOptions) kept() (*batches.Place, error) {
+func (o *batchOptions) kept() (place *batches.Place, err error) {
 	store, err := o.batches()
 	switch {
 	case !folder.IsPrefix(o.resumed):
-		return store.At(o.resumed), nil
+		place, err = store.At(o.resumed), nil
 	case err != nil:
-		return nil, err
 	case store == "":
-		return nil, errors.New(`--state-dir "" has no batches: --resume must name the FILE`)
+		err = errors.New(`--state-dir "" has no batches: --resume must name the FILE`)
+	default:
+		place, err = store.Find(o.resumed)
 	}
-	return store.Find(o.resumed)
+	if err != nil {
+		return nil, err
+	}
+	place.Encrypt(o.stateKeys)
+	return place, nil
 }
 
 func (o *batchOptions) resumeCommand(waiting executor.Report) string {

@@ -151,4 +151,4 @@ func (o *options) stateFlag(command *cobra.Command, use string) {
 
 // apartHint says how to keep tools away from stored data.
 const apartHint = "choose folders that no tool may write to: with --state-dir DIR or --cache-dir DIR, and with " +
-	"--state FILE if it was given"
+	"--state FILE and --state-key FILE if they were given"

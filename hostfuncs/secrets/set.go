@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/internal/masking"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -53,7 +54,7 @@ type Set struct {
 // contents is the part of a set that is never printed.
 type contents struct {
 	bindings map[permission.Origin][]*binding
-	masker   *masker // nil if there is no value to mask
+	masker   *masking.Masker // nil if there is no value to mask
 	places   places
 }
 
@@ -64,7 +65,7 @@ type places chan struct{}
 
 // enter waits for a place if text is long. It fails with the error of ctx if ctx is done first.
 func (p places) enter(ctx context.Context, text []byte) (leave func(), err error) {
-	if len(text) <= stretch {
+	if len(text) <= masking.Stretch {
 		return func() {}, nil
 	}
 	select {
@@ -116,7 +117,7 @@ func New(options Options) (*Set, error) {
 	if err := d.decide(requests); err != nil {
 		return nil, err
 	}
-	masker, err := newMasker(d.masked)
+	masker, err := maskerOf(d.masked)
 	if err != nil {
 		return nil, err
 	}
@@ -187,6 +188,28 @@ func (s *Set) Unsent(origin permission.Origin) []tool.Denial {
 	return unsent
 }
 
+// maskerOf returns a masker for the values of secrets, or nil if there is nothing to mask.
+func maskerOf(secrets []*binding) (*masking.Masker, error) {
+	if len(secrets) == 0 {
+		return nil, nil
+	}
+	var values []masking.Value
+	for _, b := range secrets {
+		values = append(values, masking.Value{Text: b.value, Placeholder: placeholder(b.name)})
+	}
+	masker := masking.New(values)
+	for _, b := range secrets {
+		if masker.Finds(placeholder(b.name)) {
+			return nil,
+				&Error{Name: b.name, Kind: ErrValue,
+					Message: "a value is part of the placeholder that replaces it; use another value or name"}
+		}
+	}
+	return masker, nil
+}
+
+func placeholder(name string) string { return "[secret " + name + "]" }
+
 // Mask replaces each occurrence of a value in text, in all forms listed in the package documentation, with "[secret
 // NAME]". If there is none, it returns text itself. It never modifies text. Mask is idempotent.
 //
@@ -196,7 +219,7 @@ func (s *Set) Mask(text []byte) []byte {
 	if masker == nil {
 		return text
 	}
-	return newSearch(masker, never).mask(text, len(text))
+	return masker.Mask(text, len(text), masking.Never)
 }
 
 // MaskFirst masks text and returns the masked form of its first n bytes. A value that begins in them is replaced whole.
@@ -215,28 +238,19 @@ func (s *Set) MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error)
 	defer leave()
 	// Check the deadline too: on a busy machine, the context's timer may be late.
 	deadline, bounded := ctx.Deadline()
-	search := newSearch(held.masker, func() bool { return ctx.Err() != nil || bounded && !time.Now().Before(deadline) })
-	masked := search.mask(text, n)
-	if search.expired() {
+	expired := func() bool { return ctx.Err() != nil || bounded && !time.Now().Before(deadline) }
+	masked := held.masker.Mask(text, n, expired)
+	if expired() {
 		return nil, cmp.Or(ctx.Err(), context.DeadlineExceeded)
 	}
 	return masked, nil
 }
 
-// MaskText is like [Set.Mask] for a string.
-func (s *Set) MaskText(text string) string {
-	masker := s.held().masker
-	if masker == nil || len(text) < minValue { // no form is shorter than its value
-		return text
-	}
-	return string(newSearch(masker, never).mask([]byte(text), len(text)))
-}
-
 // Longest returns the length in bytes of the longest form of a value that Mask finds: hexadecimal
-// with maxBetween separators between any two digits. It returns 0 if there is nothing to mask.
+// with [masking.MaxBetween] separators between any two digits. It returns 0 if there is nothing to mask.
 func (s *Set) Longest() int {
 	if masker := s.held().masker; masker != nil {
-		return masker.longest
+		return masker.Longest()
 	}
 	return 0
 }

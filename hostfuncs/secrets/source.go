@@ -1,28 +1,21 @@
 package secrets
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"regexp"
-	goruntime "runtime"
 	"strings"
 
-	"filippo.io/age"
-	"filippo.io/age/armor"
-
+	"github.com/caisson-run/caisson/internal/agefile"
 	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/manifests"
 )
 
 // Limits on the size of sources, in bytes.
 const (
-	maxFile     = 64 << 10
-	maxAge      = 1 << 20
-	maxIdentity = 64 << 10
+	maxFile = 64 << 10
+	maxAge  = 1 << 20
 )
 
 // sources reads values. It decrypts each age file only once.
@@ -69,7 +62,7 @@ func (s *sources) readEnv(name string) reading {
 }
 
 func readFile(name string) (reading, error) {
-	data, note, err := readPrivate(name, maxFile)
+	data, note, err := hostfile.ReadPrivate(name, maxFile)
 	if err != nil {
 		return reading{}, err
 	}
@@ -78,51 +71,6 @@ func readFile(name string) (reading, error) {
 		text = strings.TrimSuffix(text, "\r")
 	}
 	return reading{value: text, note: note}, nil
-}
-
-// readPrivate reads a regular file of at most limit bytes that only its owner can change. The note is set if other
-// users can read the file. Errors never contain any of the content.
-func readPrivate(name string, limit int64) (data []byte, note string, err error) {
-	file, info, err := hostfile.Open(name, hostfile.Follow)
-	if errors.Is(err, hostfile.ErrIrregular) {
-		return nil, "", fmt.Errorf("%s is not a regular file", name)
-	}
-	if err != nil {
-		return nil, "", unreadable(name, err)
-	}
-	defer file.Close()
-	if note, err = checkMode(name, info.Mode()); err != nil {
-		return nil, "", err
-	}
-	data, err = io.ReadAll(io.LimitReader(file, limit+1))
-	switch {
-	case err != nil:
-		return nil, "", unreadable(name, err)
-	case int64(len(data)) > limit:
-		return nil, "", fmt.Errorf("%s is larger than %d KiB", name, limit>>10)
-	}
-	return data, note, nil
-}
-
-func checkMode(name string, mode fs.FileMode) (note string, err error) {
-	switch permissions := mode.Perm(); {
-	case goruntime.GOOS == "windows": // Windows has access control lists instead
-		return "", nil
-	case permissions&0o022 != 0:
-		return "", fmt.Errorf("%s can be changed by others (mode %04o); take that away: chmod go-w", name, permissions)
-	case permissions&0o044 != 0:
-		return fmt.Sprintf("its file can be read by others (mode %04o)", permissions), nil
-	default:
-		return "", nil
-	}
-}
-
-// unreadable returns the error for a file that cannot be read, with the system's reason.
-func unreadable(name string, err error) error {
-	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
-		err = failed.Err
-	}
-	return fmt.Errorf("%s cannot be read: %w", name, err)
 }
 
 // ageFile is an encrypted file and the file with its key.
@@ -152,48 +100,28 @@ func (s *sources) readAge(grant manifests.SecretGrant) (reading, error) {
 	}
 }
 
-// open decrypts the file. It drops the errors of package age, which may contain parts of the key or the file.
+// open decrypts the file.
 func (f ageFile) open() (map[string]string, error) {
-	identities, err := f.identities()
+	keys, err := agefile.ReadKeys(f.identity)
 	if err != nil {
 		return nil, err
 	}
-	sealed, _, err := readPrivate(f.path, maxAge)
+	sealed, _, err := hostfile.ReadPrivate(f.path, maxAge)
 	if err != nil {
 		return nil, err
 	}
-	var source io.Reader = bytes.NewReader(sealed)
-	if bytes.HasPrefix(bytes.TrimLeft(sealed, " \t\r\n"), []byte(armor.Header)) {
-		source = armor.NewReader(source)
+	content, err := keys.Open(sealed)
+	if errors.Is(err, agefile.ErrOtherKey) {
+		return nil, fmt.Errorf("no key in %s opens %s", f.identity, f.path)
 	}
-	opened, err := age.Decrypt(source, identities...)
 	if err != nil {
-		if unmatched := (*age.NoIdentityMatchError)(nil); errors.As(err, &unmatched) {
-			return nil, fmt.Errorf("no key in %s opens %s", f.identity, f.path)
-		}
-		return nil, fmt.Errorf("%s is not a valid age file", f.path)
-	}
-	content, err := io.ReadAll(opened)
-	if err != nil {
-		return nil, fmt.Errorf("%s is not a valid age file", f.path)
+		return nil, fmt.Errorf("%s is %w", f.path, err)
 	}
 	values, err := parseLines(string(content))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.path, err)
 	}
 	return values, nil
-}
-
-func (f ageFile) identities() ([]age.Identity, error) {
-	text, _, err := readPrivate(f.identity, maxIdentity)
-	if err != nil {
-		return nil, err
-	}
-	identities, err := age.ParseIdentities(bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s is not a file of age keys (AGE-SECRET-KEY-…)", f.identity)
-	}
-	return identities, nil
 }
 
 // parseLines parses lines of NAME=value. It skips empty lines and lines that begin with #. A value is everything after

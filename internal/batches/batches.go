@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/agefile"
 )
 
 // The errors of this package, for errors.Is. Other errors come from package folder or the operating system.
@@ -19,15 +20,19 @@ var (
 	ErrEnded     = errors.New("the batch was resumed and has ended")
 	ErrOccupied  = errors.New("the file already exists")
 	ErrDamaged   = errors.New("the file holds no paused batch")
+	ErrEncrypted = errors.New("the batch is encrypted, and there is no key")
 	ErrTooLarge  = errors.New("the batch is too large to keep")
 )
 
 // schema is the version of the file format.
 const schema = "caisson-batch/v1"
 
-// MaxFileBytes is the maximum size of a batch's file: that of a state, and 4 KiB for the fields
-// around it. The size of a file is checked before it is read.
-const MaxFileBytes = executor.MaxStateBytes + 4<<10
+// maxBytes is the maximum size of a batch's JSON: that of a state, and 4 KiB for the fields around it. MaxFileBytes is
+// that of its file, which is checked before it is read.
+const (
+	maxBytes     = executor.MaxStateBytes + 4<<10
+	MaxFileBytes = maxBytes + agefile.Overhead
+)
 
 // Batch is a paused batch as stored.
 type Batch struct {
@@ -48,7 +53,7 @@ type wireBatch struct {
 func encode(wire wireBatch) ([]byte, error) {
 	wire.Schema = schema
 	content, err := json.Marshal(wire)
-	if err == nil && len(content) > MaxFileBytes {
+	if err == nil && len(content) > maxBytes {
 		return nil, fmt.Errorf("%w: it has %d bytes", ErrTooLarge, len(content))
 	}
 	return content, err

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/agefile"
 	"github.com/caisson-run/caisson/internal/folder"
 )
 
@@ -18,7 +19,8 @@ import (
 type Place struct {
 	folder    Folder
 	dir, name string
-	private   bool   // the file is in the folder
+	private   bool // the file is in the folder
+	keys      *agefile.Keys
 	content   []byte // as last read
 	marker    string // says next to the file that it was claimed; removed once the file is rewritten
 }
@@ -34,6 +36,9 @@ func (p *Place) Guarded() []string {
 	}
 	return append([]string{p.Path()}, p.folder.Guarded()...)
 }
+
+// Encrypt has Keep encrypt batches, and Read decrypt them. Nil keys change nothing.
+func (p *Place) Encrypt(keys *agefile.Keys) { p.keys = keys }
 
 func (p *Place) open() (*os.Root, error) {
 	if p.private {
@@ -75,6 +80,9 @@ func (p *Place) End(id string, at time.Time) error { return p.write(wireBatch{Ba
 func (p *Place) write(wire wireBatch) (err error) {
 	defer func() { err = failure("keep", p.Path(), err) }()
 	content, err := encode(wire)
+	if err == nil && p.keys != nil && wire.Ended == nil {
+		content, err = p.keys.Seal(content)
+	}
 	if err != nil {
 		return err
 	}
@@ -103,8 +111,8 @@ func (p *Place) release(root *os.Root) error {
 	return err
 }
 
-// Read returns the batch. The error wraps [ErrNotFound], [ErrEnded], [ErrDamaged] or an error of
-// the operating system.
+// Read returns the batch. The error wraps [ErrNotFound], [ErrEnded], [ErrDamaged], [ErrEncrypted], an error of package
+// agefile or of the operating system.
 func (p *Place) Read() (Batch, error) {
 	content, err := p.read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,6 +122,14 @@ func (p *Place) Read() (Batch, error) {
 		return Batch{}, failure("read", p.Path(), err)
 	}
 	p.content = content
+	if agefile.IsEncrypted(content) {
+		if p.keys == nil {
+			return Batch{}, failure("read", p.Path(), ErrEncrypted)
+		}
+		if content, err = p.keys.Open(content); err != nil {
+			return Batch{}, failure("read", p.Path(), err)
+		}
+	}
 	batch, err := decode(content)
 	return batch, failure("read", p.Path(), err)
 }

@@ -202,11 +202,17 @@ func (l *Ledger) add(ctx context.Context, tx *database.Tx, group []*waiting) err
 	if err != nil {
 		return err
 	}
-	sums := map[int64]*sum{}
+	sums, periods := map[int64]*sum{}, map[int64]span{}
 	for _, w := range group {
-		if last, err = l.addOne(ctx, tx, last, w, sums); err != nil {
+		var id int64
+		if last, id, err = l.addOne(ctx, tx, last, w, sums); err != nil {
 			return err
 		}
+		period := floorDiv(last.at, periodLength)
+		periods[period] = periods[period].with(id)
+	}
+	if err := l.addPeriods(ctx, tx, periods); err != nil {
+		return err
 	}
 	for tenant, s := range sums {
 		if _, err := tx.Exec(ctx, "update tenants set calls = calls + ?, bytes = bytes + ? where id = ?", s.calls, s.bytes,
@@ -220,23 +226,23 @@ func (l *Ledger) add(ctx context.Context, tx *database.Tx, group []*waiting) err
 // sum is what the calls of a tenant take.
 type sum struct{ calls, bytes int64 }
 
-// addOne adds one entry after the last link, and returns its own link.
+// addOne adds one entry after the last link, and returns its own link, and the id of its row.
 func (l *Ledger) addOne(
 	ctx context.Context, tx *database.Tx, last link, w *waiting, sums map[int64]*sum,
-) (link, error) {
+) (own link, id int64, err error) {
 	e := w.entry
 	content, err := e.encode()
 	if err != nil {
-		return link{}, err
+		return link{}, 0, err
 	}
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt) // it never fails
-	own := last.next(w.id, e.Time, digestOf(salt, content))
+	own = last.next(w.id, e.Time, digestOf(salt, content))
 	values := []any{own.chain, own.seq, own.id, own.at, own.digest, own.hash, nil}
 	if e.Record.Parent != "" {
 		parent, err := callID(e.Record.Parent)
 		if err != nil {
-			return link{}, err
+			return link{}, 0, err
 		}
 		values[len(values)-1] = parent
 	}
@@ -246,7 +252,7 @@ func (l *Ledger) addOne(
 	} {
 		id, err := l.names.id(ctx, tx, named.kind, named.text)
 		if err != nil {
-			return link{}, err
+			return link{}, 0, err
 		}
 		values = append(values, id)
 	}
@@ -256,13 +262,17 @@ func (l *Ledger) addOne(
 	}
 	sums[tenant].calls++
 	sums[tenant].bytes += int64(len(content))
+	terms := l.termsOf(tenant, e, map[string]any{
+		"tool": values[8], "person": values[9], "session": values[10], "outcome": values[11],
+	})
 	values = append(values, flag(len(e.Record.Denials) > 0), salt, string(content))
 	if e.Intended {
 		if _, err := tx.Exec(ctx, "delete from intents where call_id = ?", w.id); err != nil {
-			return link{}, err
+			return link{}, 0, err
 		}
 	}
-	return own, l.insert(ctx, tx, values, l.wordsOf(tenant, e))
+	id, err = l.insert(ctx, tx, values, terms)
+	return own, id, err
 }
 
 const insertCall = `insert into calls (chain, seq, call_id, at, digest, hash, parent, tenant, tool, person, session,
@@ -274,22 +284,21 @@ const insertCallWithWords = `insert into calls (chain, seq, call_id, at, digest,
 	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, array_to_tsvector(string_to_array(?, ' ')))
 	on conflict (call_id) do nothing returning id`
 
-// insert inserts a row of calls, with its words.
-func (l *Ledger) insert(ctx context.Context, tx *database.Tx, values []any, words string) error {
+// insert inserts a row of calls, with its words, and returns its id.
+func (l *Ledger) insert(ctx context.Context, tx *database.Tx, values []any, words string) (id int64, err error) {
 	text := insertCall
 	if words != "" {
 		if text = l.database.Only(insertCall, insertCallWithWords); text == insertCallWithWords {
 			values, words = append(values, words), ""
 		}
 	}
-	var id int64
-	err := tx.Row(ctx, text, values, &id)
+	err = tx.Row(ctx, text, values, &id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return ErrKept
+		return 0, ErrKept
 	}
 	if err != nil || words == "" {
-		return err
+		return id, err
 	}
 	_, err = tx.Exec(ctx, "insert into words (rowid, text) values (?, ?)", id, words)
-	return err
+	return id, err
 }

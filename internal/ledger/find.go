@@ -84,6 +84,7 @@ type search struct {
 	other     []string
 	arguments []any    // of other
 	words     []string // nil for any
+	rows      span     // where the calls are, if they are searched for by words and time
 	last      place    // of the page before; the zero value for the first page
 }
 
@@ -92,12 +93,15 @@ type place struct{ at, id int64 }
 
 // condition says that a column must have a value. The table has an index for it, which is named by the column.
 type condition struct {
-	column, text string
-	arguments    []any
+	column string
+	value  int64
 }
 
-func equal(column string, value any) condition {
-	return condition{column, column + " = ?", []any{value}}
+func (c condition) text() (text string, arguments []any) {
+	if c.column == "denied" { // whose index says so, too
+		return "denied = 1", nil
+	}
+	return c.column + " = ?", []any{c.value}
 }
 
 // build makes the conditions of the filter. It reports whether any call can meet them.
@@ -124,10 +128,10 @@ func (s *search) build(ctx context.Context) (some bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		s.equal = append(s.equal, equal(of.column, id))
+		s.equal = append(s.equal, condition{of.column, id})
 	}
 	if f.Denied {
-		s.equal = append(s.equal, condition{"denied", "denied = 1", nil})
+		s.equal = append(s.equal, condition{"denied", 1})
 	}
 	if err := s.addIDs(); err != nil {
 		return false, err
@@ -140,6 +144,11 @@ func (s *search) build(ctx context.Context) (some bool, err error) {
 	}
 	if err := s.addWords(); err != nil {
 		return false, err
+	}
+	if s.words != nil && !(f.From.IsZero() && f.To.IsZero()) {
+		if s.rows, err = s.periodSpan(ctx); err != nil || s.rows == (span{}) {
+			return false, err
+		}
 	}
 	return true, s.addCursor(ctx)
 }
@@ -277,8 +286,8 @@ func (s *search) read(ctx context.Context, found []place) (page Page, err error)
 	return page, nil
 }
 
-// statement returns the search for the calls of one tenant. With words, SQLite passes through the index of words, and
-// otherwise through the index of the condition that the fewest calls meet. PostgreSQL chooses for itself.
+// statement returns the search for the calls of one tenant. With words, SQLite looks into the index of words, and
+// otherwise it passes through the index of the condition that the fewest calls meet. PostgreSQL chooses for itself.
 func (s *search) statement(ctx context.Context, tenant int64) (text string, arguments []any, err error) {
 	from, order, after := "calls", "at desc, id desc", "(at, id) < (?, ?)"
 	conditions, arguments := append([]string{"tenant = ?"}, s.other...), append([]any{tenant}, s.arguments...)
@@ -286,7 +295,8 @@ func (s *search) statement(ctx context.Context, tenant int64) (text string, argu
 		conditions, arguments = append(conditions, condition), append(arguments, values...)
 	}
 	for _, c := range s.equal {
-		where(c.text, c.arguments...)
+		text, values := c.text()
+		where(text, values...)
 	}
 	afterValues := []any{s.last.at, s.last.id}
 	switch sqlite := s.ledger.database.Only("sqlite", "") != ""; {
@@ -294,12 +304,18 @@ func (s *search) statement(ctx context.Context, tenant int64) (text string, argu
 		order = "call_id"
 	case s.words != nil && sqlite:
 		from, order = "words cross join calls on calls.id = words.rowid", "words.rowid desc"
-		where("words match ?", `"`+strings.Join(ofTenant(tenant, s.words), `" "`)+`"`)
+		where("words match ?", s.matching(tenant))
 		after, afterValues = "words.rowid < ?", afterValues[1:]
+		if s.rows != (span{}) {
+			where("words.rowid between ? and ?", s.rows.first, s.rows.last)
+		}
 	case s.words != nil:
 		order = "id desc"
-		where("words @@ cast(? as tsquery)", "'"+strings.Join(ofTenant(tenant, s.words), "' & '")+"'")
+		where("words @@ cast(? as tsquery)", s.matching(tenant))
 		after, afterValues = "id < ?", afterValues[1:]
+		if s.rows != (span{}) {
+			where("id between ? and ?", s.rows.first, s.rows.last)
+		}
 	case sqlite && s.filter.Prefix == "":
 		rarest, err := s.rarest(ctx, tenant)
 		if err != nil {
@@ -329,8 +345,9 @@ func (s *search) rarest(ctx context.Context, tenant int64) (string, error) {
 			return c.column, nil
 		}
 		var n int64
-		some := fmt.Sprintf("select 1 from calls where tenant = ? and %s limit %d", c.text, manyCalls)
-		err := s.tx.Row(ctx, "select count(*) from ("+some+") as counted", append([]any{tenant}, c.arguments...), &n)
+		text, values := c.text()
+		some := fmt.Sprintf("select 1 from calls where tenant = ? and %s limit %d", text, manyCalls)
+		err := s.tx.Row(ctx, "select count(*) from ("+some+") as counted", append([]any{tenant}, values...), &n)
 		if err != nil {
 			return "", err
 		}

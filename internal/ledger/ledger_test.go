@@ -408,7 +408,7 @@ func TestAttackWordsOfOthers(t *testing.T) {
 		best := time.Hour
 		for range 20 {
 			began := time.Now()
-			page := noerr.Get(l.Calls(t.Context(), ledger.Filter{Tenant: &tenant, Words: word, Tool: tool, Denied: true}))(t)
+			page := noerr.Get(l.Calls(t.Context(), ledger.Filter{Tenant: &tenant, Words: word, Tool: tool, Prefix: "ffffffff"}))(t)
 			best = min(best, time.Since(began))
 			assert.Empty(t, page.Entries)
 		}

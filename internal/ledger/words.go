@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,14 +13,10 @@ const (
 	maxAsked      = 16       // words of a search
 )
 
-// wordsOf returns the words of a call's arguments and result as they are indexed, with spaces between them.
-func (l *Ledger) wordsOf(tenant int64, e *Entry) string {
-	if l.options.NoWords {
-		return ""
-	}
+// wordsOf returns the words of a call's arguments and result, each once.
+func wordsOf(e *Entry) (words []string) {
 	result := e.Result()
 	left, seen := maxWordsBytes, map[string]bool{}
-	var words []string
 	texts := []string{e.Record.Function.Arguments, result.Error, result.Output, string(result.Data)}
 	for _, part := range result.Content {
 		texts = append(texts, part.Text)
@@ -36,18 +31,7 @@ func (l *Ledger) wordsOf(tenant int64, e *Entry) string {
 			}
 		})
 	}
-	return strings.Join(ofTenant(tenant, words), " ")
-}
-
-// ofTenant returns the words as the index has them: behind the id of the tenant, so that a search passes through the
-// calls of one tenant.
-func ofTenant(tenant int64, words []string) []string {
-	before := strconv.FormatInt(tenant, 36) + "x"
-	own := make([]string, len(words))
-	for i, word := range words {
-		own[i] = before + word
-	}
-	return own
+	return words
 }
 
 // eachWord calls found for the words of a text: what has letters, marks and digits alone, in lower case.

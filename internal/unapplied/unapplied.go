@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/redact"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 )
@@ -85,6 +86,9 @@ func (a *applied) policy(policy *manifests.Policy) {
 	}
 	for i, approval := range policy.Approve {
 		a.approval(fmt.Sprintf("approve[%d]", i), approval)
+	}
+	for i, redaction := range policy.Redact {
+		a.redaction(fmt.Sprintf("redact[%d]", i), redaction)
 	}
 }
 
@@ -309,5 +313,19 @@ func (a *applied) approval(at string, approval manifests.PolicyApproval) {
 	case !slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return !asksAlways(m) }):
 		a.add(at, approval.Origin, "it has no effect, because calls of its tools always need approval",
 			"remove it, or the entries under ask")
+	}
+}
+
+// redaction checks one redaction of a policy. One without effect leaves in records what is thought not to be there.
+func (a *applied) redaction(at string, r manifests.PolicyRedaction) {
+	named := a.named(at, r.Origin, r.Tools)
+	for i, pointer := range r.Arguments {
+		if len(named) > 0 && !slices.ContainsFunc(named, func(m *manifests.Manifest) bool {
+			return redact.Declares(m.Parameters, pointer)
+		}) {
+			a.add(fmt.Sprintf("%s.arguments[%d]", at, i), r.Origin,
+				fmt.Sprintf("none of its tools has a parameter at %s", pointer),
+				"write a JSON Pointer to a parameter; caisson inspect "+named[0].Name+" shows them")
+		}
 	}
 }

@@ -192,3 +192,27 @@ permissions:
 		assert.Equal(t, []string{"the secret KEY is never sent: " + c.reason}, reasons, name)
 	}
 }
+
+// TestRedactionsOfNothing: a pointer that leads to no parameter leaves in records what should not be there.
+func TestRedactionsOfNothing(t *testing.T) {
+	m, err := manifests.Parse("pay/tool.yaml", []byte(`schema: caisson/v1
+name: pay
+description: Pays.
+module: {path: pay.wasm}
+parameters: {type: object, properties: {card: {type: string}, to: {type: object, properties: {iban: {type: string}}}}}
+`))
+	require.NoError(t, err)
+	policy, err := manifests.ParsePolicy("caisson.yaml", []byte(`schema: caisson-config/v1
+redact:
+  - {tools: [pay, reader], arguments: [/card, /to/iban, /to/bic, /crad], result: [/anything]}
+  - {tools: [buy], arguments: [/card]}
+`))
+	require.NoError(t, err)
+	const fix = "write a JSON Pointer to a parameter; caisson inspect pay shows them"
+	assert.Equal(t, []unapplied.Finding{
+		{"redact[0].tools[1]", "caisson.yaml:3", `there is no tool "reader" here`, "did you mean reader?"},
+		{"redact[0].arguments[2]", "caisson.yaml:3", "none of its tools has a parameter at /to/bic", fix},
+		{"redact[0].arguments[3]", "caisson.yaml:3", "none of its tools has a parameter at /crad", fix},
+		{"redact[1].tools[0]", "caisson.yaml:4", `there is no tool "buy" here`, "did you mean reader?"},
+	}, unapplied.In([]*manifests.Policy{policy}, manifests.Profile{}, []*manifests.Manifest{m}, near))
+}

@@ -115,7 +115,7 @@ func (a *Answer) quote(message, words string) string {
 // endedBy returns the outcome of a call of a plug-in that an error of the kernel's host functions has
 // ended.
 func (a *Answer) endedBy(used engine.Usage, ended *extism.Error) (tool.Outcome, error) {
-	masked, kind, words := a.Secrets.MaskText, tool.ToolFailed, "the tool failed: "
+	masked, kind, words := a.maskText, tool.ToolFailed, "the tool failed: "
 	switch {
 	case ended.Denial != nil:
 		denial := *ended.Denial

@@ -41,7 +41,7 @@ func (a *Answer) mask(ctx context.Context, ended error) error {
 			ended = err
 		}
 	}
-	text := masked.MaskText
+	text := a.maskText
 	for i := range a.Denials {
 		d := &a.Denials[i]
 		d.Value, d.Rule = text(d.Value), text(d.Rule)
@@ -56,6 +56,9 @@ func (a *Answer) mask(ctx context.Context, ended error) error {
 	}
 	return ended
 }
+
+// maskText returns a text without the values of secrets.
+func (a *Answer) maskText(text string) string { return string(a.Secrets.Mask([]byte(text))) }
 
 // guestLog is the guest's standard error with secrets masked: all of it, or its beginning and its end.
 type guestLog struct {

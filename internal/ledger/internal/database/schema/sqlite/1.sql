@@ -61,7 +61,6 @@ create table calls (
 create unique index calls_link on calls (chain, seq);
 create unique index calls_id on calls (call_id);
 create index calls_parent on calls (parent, call_id) where parent is not null;
-create index calls_at on calls (at, id) where tenant is not null;
 -- Each of these holds all that can be asked for, so that what does not match is passed over without its row. All begin
 -- with the tenant, whose searches must not take longer the more calls others make.
 create index calls_tenant on calls (tenant, at, id, tool, person, session, outcome, denied) where tenant is not null;
@@ -70,6 +69,15 @@ create index calls_person on calls (tenant, person, at, id, tool, session, outco
 create index calls_session on calls (tenant, session, at, id, tool, person, outcome, denied) where session is not null;
 create index calls_outcome on calls (tenant, outcome, at, id, tool, person, session, denied) where outcome is not null;
 create index calls_denied on calls (tenant, at, id, tool, person, session, outcome, denied) where denied = 1;
+
+-- integerhe rows of calls between which those are that ended in a period of ten minutes, by chains.
+create table periods (
+    chain  integer not null,
+    period integer not null,
+    first  integer not null,
+    last   integer not null,
+    primary key (chain, period)
+) strict, without rowid;
 
 -- The words of calls, by calls.id. The text holds each word once, behind the id of the tenant. Characters beyond ASCII
 -- are letters to "ascii".

@@ -1,4 +1,4 @@
-package secrets
+package masking
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// maxBetween is the maximum number of separators between two characters of a value in Base64 or hexadecimal, such as a
+// MaxBetween is the maximum number of separators between two characters of a value in Base64 or hexadecimal, such as a
 // line break and indentation. A value with more separators in a row is not found.
-const maxBetween = 32
+const MaxBetween = 32
 
 // form is one way to write a value. Texts are normalized while they are read; needles are normalized already.
 type form struct {
@@ -55,7 +55,7 @@ func (f *form) add(shown, value string) {
 }
 
 // longestForm returns the length of the longest form of a value: hexadecimal with separators between all characters.
-func longestForm(length int) int { return 2 * length * (1 + maxBetween) }
+func longestForm(length int) int { return 2 * length * (1 + MaxBetween) }
 
 // gap marks a part of a window that cannot be part of a value. No value contains it.
 const gap = 0
@@ -259,7 +259,7 @@ func (a *alphabet) read(w *window, text []byte, from, to int) int {
 		case c > separator:
 			w.add(c, from+at)
 			w.between = 0
-		case c == separator && w.between < maxBetween:
+		case c == separator && w.between < MaxBetween:
 			w.between++
 		default:
 			a.divide(w, from+at)

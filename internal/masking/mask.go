@@ -1,4 +1,6 @@
-package secrets
+// Package masking replaces values in texts, in five forms: as they are, with percent escapes, with backslash escapes, in
+// Base64 and in hexadecimal. The documentation of package secrets describes them.
+package masking
 
 import (
 	"bytes"
@@ -7,46 +9,54 @@ import (
 )
 
 const (
-	// maxRounds limits how often a text is masked again because a placeholder for one secret completed another secret.
+	// maxRounds limits how often a text is masked again because a placeholder for one value completed another value.
 	maxRounds = 4
-	// stretch is the number of bytes of a text that are read at once. The time is checked after each stretch.
-	stretch = 32 << 10
+	// Stretch is the number of bytes of a text that are read at once. The time is checked after each stretch.
+	Stretch = 32 << 10
 )
 
-// masker finds values in texts. It is immutable.
-type masker struct {
+// Value is what is to be replaced, and the placeholder that replaces it.
+type Value struct{ Text, Placeholder string }
+
+// Masker finds values in texts. It is immutable and safe for concurrent use.
+type Masker struct {
 	forms   []form
 	longest int
 }
 
-// newMasker returns a masker, or nil if there is nothing to mask.
-func newMasker(secrets []*binding) (*masker, error) {
-	if len(secrets) == 0 {
-		return nil, nil
-	}
-	m := &masker{forms: newForms()}
+// New returns a masker for values, of which each is replaced by the first placeholder that it has. No placeholder may
+// hold a value: see [Masker.Finds].
+func New(values []Value) *Masker {
+	m := &Masker{forms: newForms()}
 	seen := map[string]bool{}
-	for _, b := range secrets {
-		if seen[b.value] {
+	for _, v := range values {
+		if seen[v.Text] {
 			continue
 		}
-		seen[b.value] = true
+		seen[v.Text] = true
 		for i := range m.forms {
-			m.forms[i].add(placeholder(b.name), b.value)
+			m.forms[i].add(v.Placeholder, v.Text)
 		}
-		m.longest = max(m.longest, longestForm(len(b.value)))
+		m.longest = max(m.longest, longestForm(len(v.Text)))
 	}
-	for _, b := range secrets {
-		if s := newSearch(m, never); len(s.find([]byte(placeholder(b.name)))) > 0 {
-			return nil,
-				&Error{Name: b.name, Kind: ErrValue,
-					Message: "a value is part of the placeholder that replaces it; use another value or name"}
-		}
-	}
-	return m, nil
+	return m
 }
 
-func placeholder(name string) string { return "[secret " + name + "]" }
+// Longest returns the length in bytes of the longest form of a value: hexadecimal with [MaxBetween] separators between
+// any two digits.
+func (m *Masker) Longest() int { return m.longest }
+
+// Finds reports whether a text holds a value.
+func (m *Masker) Finds(text string) bool { return len(newSearch(m, Never).find([]byte(text))) > 0 }
+
+// Mask returns the masked form of the first n bytes of text: text itself if there is nothing to mask. A value that begins
+// in them is replaced whole. Soon after expired reports true, Mask returns anything.
+func (m *Masker) Mask(text []byte, n int, expired func() bool) []byte {
+	return newSearch(m, expired).mask(text, n)
+}
+
+// Never is for masking that does not expire.
+func Never() bool { return false }
 
 // span is a part of a text that holds a secret, and its placeholder.
 type span struct {
@@ -56,20 +66,18 @@ type span struct {
 
 // search masks one text. Soon after it has expired, it stops finding anything.
 type search struct {
-	*masker
+	*Masker
 	window  window
 	expired func() bool
 	work    int // in bytes, since the time was checked
 	ended   bool
 }
 
-func newSearch(m *masker, expired func() bool) *search { return &search{masker: m, expired: expired} }
-
-func never() bool { return false }
+func newSearch(m *Masker, expired func() bool) *search { return &search{Masker: m, expired: expired} }
 
 // over reports whether the search has expired. It adds to the work done, and checks the time after each stretch of it.
 func (s *search) over(work int) bool {
-	if s.work += work; s.work >= stretch && !s.ended {
+	if s.work += work; s.work >= Stretch && !s.ended {
 		s.work, s.ended = 0, s.expired()
 	}
 	return s.ended
@@ -109,8 +117,8 @@ func (s *search) replace(text []byte, n int, found []span) []byte {
 
 // copied appends text to out, until the search expires.
 func (s *search) copied(out, text []byte) []byte {
-	for len(text) > stretch && !s.over(stretch) {
-		out, text = append(out, text[:stretch]...), text[stretch:]
+	for len(text) > Stretch && !s.over(Stretch) {
+		out, text = append(out, text[:Stretch]...), text[Stretch:]
 	}
 	if s.over(len(text)) {
 		return out
@@ -132,10 +140,10 @@ func (s *search) findForm(f *form, text []byte) []span {
 		return nil
 	}
 	w := &s.window
-	w.reset(min(len(text), stretch+f.longest))
+	w.reset(min(len(text), Stretch+f.longest))
 	var found []span
-	for at := 0; at < len(text) && !s.over(stretch); {
-		at = f.read(w, text, at, min(len(text), at+stretch))
+	for at := 0; at < len(text) && !s.over(Stretch); {
+		at = f.read(w, text, at, min(len(text), at+Stretch))
 		fresh := s.findRead(f, text)
 		slices.SortFunc(fresh, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
 		for _, one := range fresh {
