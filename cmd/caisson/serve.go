@@ -98,8 +98,9 @@ func newServe(given options) *cobra.Command {
 	flags.Func("rate", "answer at most `N` requests a second of one token, in bursts of twice as many (default 200)",
 		parsedInto(&o.Limits.Rate, parseRate))
 	o.keepFlags(command)
-	flags.Func("durability", "answer calls once their records are durable (`MODE` full, the default), or before (relaxed): "+
-		"a crash then loses the newest records", parsedInto(&o.relaxed, func(text string) (bool, error) {
+	flags.Func("durability",
+		"answer calls once their records are durable (`MODE` full, the default), or before (relaxed): "+
+			"a crash then loses the newest records", parsedInto(&o.relaxed, func(text string) (bool, error) {
 		if text != "full" && text != "relaxed" {
 			return false, errors.New("it must be full or relaxed")
 		}

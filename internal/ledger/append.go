@@ -36,8 +36,9 @@ func (w *waiting) size() int {
 	return size + len(w.entry.Wire) + 1<<10
 }
 
-// Append keeps an entry, and returns when it is durable, or before with [Options.Relaxed], unless many wait. Entries that are appended at the same time are committed
-// together. If ctx ends first, Append returns its error, and the entry may be kept nevertheless.
+// Append keeps an entry, and returns when it is durable, or before with [Options.Relaxed], unless many wait. Entries
+// that are appended at the same time are committed together. If ctx ends first, Append returns its error, and the entry
+// may be kept nevertheless.
 func (l *Ledger) Append(ctx context.Context, entry Entry) error {
 	id, err := callID(entry.Record.CallID)
 	if err != nil {

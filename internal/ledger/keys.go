@@ -80,7 +80,8 @@ func (h *Holder) take(ctx context.Context, tx *database.Tx, writer int64) (Taken
 		return TakenKey{}, err
 	}
 	added, err := tx.Exec(ctx, "insert into keys (key, tenant, body, until, writer, fence, bytes) "+
-		"values (?, ?, ?, ?, ?, ?, 0) on conflict do nothing", key.ID[:], clean(key.Tenant), key.Body[:], now+key.Keep.Milliseconds(), writer, h.fence)
+		"values (?, ?, ?, ?, ?, ?, 0) on conflict do nothing", key.ID[:], clean(key.Tenant), key.Body[:],
+		now+key.Keep.Milliseconds(), writer, h.fence)
 	if err != nil || added == 1 {
 		return TakenKey{Holder: h}, err
 	}

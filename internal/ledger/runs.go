@@ -62,14 +62,16 @@ func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version i
 			"from runs where tenant = ? window newest as (order by over, until desc, id)) as counted " +
 			"where over = 1 and (number >= ? or total > ?))"
 		for _, statement := range []string{
-			"delete from run_events where run in " + old + " or run in " + many, "delete from runs where id in " + old + " or id in " + many,
+			"delete from run_events where run in " + old + " or run in " + many,
+			"delete from runs where id in " + old + " or id in " + many,
 		} {
-			if _, err := tx.Exec(ctx, statement, now, now-bounds.Keep.Milliseconds(), tenant, bounds.Runs, bounds.Bytes); err != nil {
+			if _, err := tx.Exec(ctx, statement, now, now-bounds.Keep.Milliseconds(), tenant, bounds.Runs,
+				bounds.Bytes); err != nil {
 				return err
 			}
 		}
-		_, err = tx.Exec(ctx, "insert into runs (id, tenant, status, over, created, until, pending, session, version, writer, "+
-			"cancel, bytes, content) values (?, ?, ?, ?, ?, 0, 0, ?, 1, ?, 0, ?, ?)", r.ID, tenant, r.Status, flag(r.IsOver),
+		_, err = tx.Exec(ctx, "insert into runs (id, tenant, status, over, created, until, pending, session, version, "+
+			"writer, cancel, bytes, content) values (?, ?, ?, ?, ?, 0, 0, ?, 1, ?, 0, ?, ?)", r.ID, tenant, r.Status, flag(r.IsOver),
 			r.Created.UnixMilli(), r.Session, writer, r.Bytes+len(r.Content), string(r.Content))
 		return err
 	})
@@ -79,7 +81,9 @@ func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version i
 // ChangeRun replaces a run that has the version, and adds events, of which those before first are forgotten. If hold is
 // set, this process works on it from now on, and otherwise none does. It fails with [ErrChanged] if the run has another
 // version.
-func (l *Ledger) ChangeRun(ctx context.Context, r Run, hold bool, events []Event, first int64) (version int64, err error) {
+func (l *Ledger) ChangeRun(
+	ctx context.Context, r Run, hold bool, events []Event, first int64,
+) (version int64, err error) {
 	until := int64(0)
 	if !r.Until.IsZero() {
 		until = r.Until.UnixMilli()
@@ -115,8 +119,8 @@ func (l *Ledger) AddEvents(ctx context.Context, tenant, run string, events []Eve
 
 func addEvents(ctx context.Context, tx *database.Tx, run string, events []Event, first int64) error {
 	for _, e := range events {
-		if _, err := tx.Exec(ctx, "insert into run_events (run, id, name, last, data) values (?, ?, ?, ?, ?) on conflict do nothing",
-			run, e.ID, e.Name, flag(e.IsLast), string(e.Data)); err != nil {
+		if _, err := tx.Exec(ctx, "insert into run_events (run, id, name, last, data) values (?, ?, ?, ?, ?) "+
+			"on conflict do nothing", run, e.ID, e.Name, flag(e.IsLast), string(e.Data)); err != nil {
 			return err
 		}
 	}

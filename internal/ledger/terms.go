@@ -17,7 +17,8 @@ func valueTerm(tenant int64, column string, value int64) string {
 	return strconv.FormatInt(tenant, 10) + "k" + column + strconv.FormatUint(uint64(value), 10)
 }
 
-// termsOf returns the terms of a call, with spaces between them. values are those in its columns by name; nil has no term.
+// termsOf returns the terms of a call, with spaces between them. values are those in its columns by name; nil has no
+// term.
 func (l *Ledger) termsOf(tenant int64, e *Entry, values map[string]any) string {
 	if l.options.NoWords {
 		return ""

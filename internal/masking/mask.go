@@ -1,5 +1,5 @@
-// Package masking replaces values in texts, in five forms: as they are, with percent escapes, with backslash escapes, in
-// Base64 and in hexadecimal. The documentation of package secrets describes them.
+// Package masking replaces values in texts, in five forms: as they are, with percent escapes, with backslash escapes,
+// in Base64 and in hexadecimal. The documentation of package secrets describes them.
 package masking
 
 import (
@@ -49,8 +49,8 @@ func (m *Masker) Longest() int { return m.longest }
 // Finds reports whether a text holds a value.
 func (m *Masker) Finds(text string) bool { return len(newSearch(m, Never).find([]byte(text))) > 0 }
 
-// Mask returns the masked form of the first n bytes of text: text itself if there is nothing to mask. A value that begins
-// in them is replaced whole. Soon after expired reports true, Mask returns anything.
+// Mask returns the masked form of the first n bytes of text: text itself if there is nothing to mask. A value that
+// begins in them is replaced whole. Soon after expired reports true, Mask returns anything.
 func (m *Masker) Mask(text []byte, n int, expired func() bool) []byte {
 	return newSearch(m, expired).mask(text, n)
 }

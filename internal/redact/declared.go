@@ -40,7 +40,8 @@ func declares(nodes []*schema.Node, p pointer) bool {
 				continue
 			}
 			free = false
-			if schema.TypesOf(others, map[*schema.Node]schema.Types{}) != 0 && (others == n.Additional || p[0] == "*" || err == nil) {
+			may := others == n.Additional || p[0] == "*" || err == nil
+			if may && schema.TypesOf(others, map[*schema.Node]schema.Types{}) != 0 {
 				next = append(next, others)
 			}
 		}

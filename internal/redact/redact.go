@@ -2,14 +2,14 @@
 // its repetitions in the rest of the record.
 //
 // A rule has JSON Pointers (RFC 6901) into the arguments and into the result, in which * also means every member or
-// element. What a pointer leads to is replaced by [Marker], whatever it is. In arguments, a text, a number or a boolean at
-// which the path ends is replaced, too, since it may become an object before the tool gets it. Arguments that are not JSON
-// are replaced as a whole, and so are an output, data or a part of the content that is no object and no array if a rule
-// has pointers into the result.
+// element. What a pointer leads to is replaced by [Marker], whatever it is. In arguments, a text, a number or a boolean
+// at which the path ends is replaced, too, since it may become an object before the tool gets it. Arguments that are
+// not JSON are replaced as a whole, and so are an output, data or a part of the content that is no object and no array
+// if a rule has pointers into the result.
 //
 // Texts, numbers and booleans that were replaced are then looked for in all other texts of the record, if they have at
-// least [MinRepeated] bytes: as they are, and with the encodings of package masking. If it is not known what they are, or
-// if there are too many to be looked for, all texts are replaced.
+// least [MinRepeated] bytes: as they are, and with the encodings of package masking. If it is not known what they are,
+// or if there are too many to be looked for, all texts are replaced.
 package redact
 
 import (

@@ -51,7 +51,7 @@ func Start() (*Cluster, error) {
 		}
 	}
 	return c, errors.Join(
-		c.run("initdb", "-D", c.data(), "-U", "caisson", "-A", "trust", "-E", "UTF8", "--locale=C"),
+		c.run("initdb", "-D", c.data(), "-U", "caisson", "-A", "trust", "-E", "UTF8"),
 		c.start(),
 	)
 }
@@ -67,6 +67,7 @@ func (c *Cluster) run(name string, arguments ...string) error {
 	command := exec.Command(filepath.Join(c.bin, name), arguments...)
 	var output bytes.Buffer
 	command.Dir, command.SysProcAttr, command.Stdout, command.Stderr = c.dir, c.as, &output, &output
+	command.Env = append(os.Environ(), "LC_ALL=C")
 	if name == "pg_ctl" { // whose server would keep a pipe open
 		command.Stdout, command.Stderr = nil, nil
 	}
@@ -91,5 +92,6 @@ func (c *Cluster) Restart(after time.Duration) error {
 // NewDatabase returns the URL of a new database.
 func (c *Cluster) NewDatabase() (url string, err error) {
 	name := fmt.Sprintf("test%d", c.made.Add(1))
-	return "postgres://caisson@/" + name + "?host=" + neturl.QueryEscape(c.dir), c.run("createdb", "-h", c.dir, "-U", "caisson", name)
+	return "postgres://caisson@/" + name + "?host=" + neturl.QueryEscape(c.dir),
+		c.run("createdb", "-h", c.dir, "-U", "caisson", name)
 }

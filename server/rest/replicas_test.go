@@ -41,6 +41,11 @@ func TestAttackKeysOfTwoServers(t *testing.T) {
 	assert.Equal(t, ids[0][0], of[tool.Record](again, 200).CallID)
 	assert.Equal(t, "true", again.header.Get("Idempotent-Replayed"))
 	assert.Equal(t, 422, third.request("POST", "/v1/calls", "ada", `{"name":"echo"}`, "Idempotency-Key", "0").status)
+	db := noerr.Get(sql.Open("sqlite", filepath.Join(third.state, "ledger", "ledger.db")))(t)
+	defer db.Close()
+	var answer []byte
+	require.NoError(t, db.QueryRowContext(t.Context(), "select answer from keys where answer is not null").Scan(&answer))
+	assert.NotContains(t, string(answer), "echo", "answers are encrypted")
 	for _, as := range []string{"bob", "mallory"} {
 		other := third.request("POST", "/v1/calls", as, `{"name":"echo","arguments":{"n":0}}`, "Idempotency-Key", "0")
 		assert.NotEqual(t, ids[0][0], of[tool.Record](other, 200).CallID, "the control")

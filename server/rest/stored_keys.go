@@ -2,6 +2,10 @@ package rest
 
 import (
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"net/http"
@@ -60,7 +64,10 @@ func (x *exchange) takeStored(k *keptAnswer) (storedKey, error) {
 			return storedKey{}, errOtherBody
 		case ledger.KeyAnswered:
 			var stored storedReply
-			err := json.Unmarshal(taken.Answer, &stored)
+			content, err := unsealed(k.of, taken.Answer)
+			if err == nil {
+				err = json.Unmarshal(content, &stored)
+			}
 			return storedKey{done: true,
 				reply: reply{status: stored.Status, location: stored.Location, runID: stored.RunID, body: stored.Body}}, err
 		case ledger.KeyUnknown:
@@ -102,7 +109,7 @@ func (s storedKey) end(x *exchange, k *keptAnswer, r reply, answered bool) {
 	if answered {
 		var content []byte
 		if content, err = json.Marshal(storedReply{r.status, r.location, r.runID, r.body}); err == nil {
-			err = s.holder.Answer(ctx, content)
+			err = s.holder.Answer(ctx, sealed(k.of, content))
 		}
 	} else {
 		err = s.holder.Drop(ctx)
@@ -110,4 +117,39 @@ func (s storedKey) end(x *exchange, k *keptAnswer, r reply, answered bool) {
 	if err != nil {
 		x.api.options.Logger.ErrorContext(ctx, "the answer of a key cannot be kept", "tenant", x.caller.Tenant, "err", err)
 	}
+}
+
+// Answers in the ledger are encrypted with the keys of their requests, of which the ledger has only a digest: who reads
+// it sees neither arguments nor results that are redacted in the records. What encrypts them is a salt, and AES-256-GCM
+// with HKDF of the key (RFC 5869).
+const answerSalt = 16
+
+func sealed(of requestKey, content []byte) []byte {
+	salt := make([]byte, answerSalt)
+	_, _ = rand.Read(salt) // it never fails
+	return append(salt, of.cipher(salt).Seal(nil, nil, content, nil)...)
+}
+
+func unsealed(of requestKey, answer []byte) ([]byte, error) {
+	if len(answer) < answerSalt {
+		return nil, errNoAnswer
+	}
+	return of.cipher(answer[:answerSalt]).Open(nil, nil, answer[answerSalt:], nil)
+}
+
+func (k requestKey) cipher(salt []byte) cipher.AEAD {
+	info, _ := json.Marshal([]string{k.owner.token, k.owner.user, k.path}) // texts alone
+	key, err := hkdf.Key(sha256.New, []byte(k.key), salt, string(info), 32)
+	if err != nil {
+		panic(err) // the length is a constant
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		panic(err) // likewise
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err)
+	}
+	return aead
 }

@@ -112,7 +112,8 @@ func (r *run) saveIn(ctx context.Context, kept *ledger.Ledger, hold bool) error 
 	}
 	if row.Version == 0 {
 		bounds := r.api.options.Runs
-		row.Version, err = kept.AddRun(ctx, row, ledger.RunBounds{Runs: bounds.PerTenant, Bytes: bounds.Bytes, Keep: bounds.Keep})
+		row.Version, err = kept.AddRun(ctx, row,
+			ledger.RunBounds{Runs: bounds.PerTenant, Bytes: bounds.Bytes, Keep: bounds.Keep})
 		if err != nil {
 			return err
 		}
