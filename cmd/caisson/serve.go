@@ -101,11 +101,11 @@ func newServe(given options) *cobra.Command {
 	flags.Func("durability",
 		"answer calls once their records are durable (`MODE` full, the default), or before (relaxed): "+
 			"a crash then loses the newest records", parsedInto(&o.relaxed, func(text string) (bool, error) {
-		if text != "full" && text != "relaxed" {
-			return false, errors.New("it must be full or relaxed")
-		}
-		return text == "relaxed", nil
-	}))
+			if text != "full" && text != "relaxed" {
+				return false, errors.New("it must be full or relaxed")
+			}
+			return text == "relaxed", nil
+		}))
 	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)",
 		parsedInto(&o.Limits.Drain, parseDuration))
 	o.runFlags(command, "each call", "64KiB",

@@ -71,8 +71,8 @@ func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version i
 			}
 		}
 		_, err = tx.Exec(ctx, "insert into runs (id, tenant, status, over, created, until, pending, session, version, "+
-			"writer, cancel, bytes, content) values (?, ?, ?, ?, ?, 0, 0, ?, 1, ?, 0, ?, ?)", r.ID, tenant, r.Status, flag(r.IsOver),
-			r.Created.UnixMilli(), r.Session, writer, r.Bytes+len(r.Content), string(r.Content))
+			"writer, cancel, bytes, content) values (?, ?, ?, ?, ?, 0, 0, ?, 1, ?, 0, ?, ?)", r.ID, tenant, r.Status,
+			flag(r.IsOver), r.Created.UnixMilli(), r.Session, writer, r.Bytes+len(r.Content), string(r.Content))
 		return err
 	})
 	return 1, l.failure("add run", err)

@@ -64,10 +64,9 @@ func (c *Cluster) start() error {
 func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
 
 func (c *Cluster) run(name string, arguments ...string) error {
-	command := exec.Command(filepath.Join(c.bin, name), arguments...)
+	command := exec.Command("env", append([]string{"LC_ALL=C", filepath.Join(c.bin, name)}, arguments...)...)
 	var output bytes.Buffer
 	command.Dir, command.SysProcAttr, command.Stdout, command.Stderr = c.dir, c.as, &output, &output
-	command.Env = append(os.Environ(), "LC_ALL=C")
 	if name == "pg_ctl" { // whose server would keep a pipe open
 		command.Stdout, command.Stderr = nil, nil
 	}
