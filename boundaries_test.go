@@ -29,7 +29,7 @@ var layers = map[string][]string{
 	"hostfuncs":             {"manifests", "tool", "internal/errno", "internal/guestfiles", "internal/hostfile", "internal/journal", "internal/jsontext", "internal/permission"},
 	"registry":              {"internal/jsontext", "internal/modules", "internal/spelling", "manifests", "tool"},
 	"native":                {"registry", "manifests", "tool"},
-	"agents":                {"registry", "tool", "internal/folder"},
+	"agents":                {"registry", "tool", "internal/ledger"},
 	"executor":              {"registry", "manifests", "tool", "internal/jsontext", "internal/planning", "internal/rates", "internal/sampling", "internal/schema", "internal/swept"},
 	"runtime":               {"hostfuncs", "manifests", "tool", "internal/errno", "internal/folder", "internal/guestfiles", "internal/hostfile", "internal/interpreter", "internal/journal", "internal/jsontext", "internal/keypath", "internal/mistake", "internal/modules", "internal/permission", "internal/planning", "internal/spelling"},
 	".":                     {"executor", "registry", "runtime", "manifests", "tool", "internal/folder", "internal/holding", "internal/interpreter", "internal/ledger", "internal/unapplied"},

@@ -675,7 +675,7 @@ var guardFaults = []guardFault{
 	{name: "events are copied for each reader", pkg: "server/rest", attack: "TestAttackUnreadAnswers/its_events",
 		edits: in("dialects/events.go", "bufio.NewWriter(w)", "bufio.NewWriterSize(w, len(event.Data)+64)")},
 	{name: "streams continue while their tokens cannot be read", pkg: "server", attack: "TestAttackUnreadableToken",
-		edits: in("server/in_flight.go", "unchecked++; unchecked >= maxUnchecked", "unchecked++; unchecked < 0")},
+		edits: in("server/in_flight.go", "time.Since(checked) >= maxUnchecked", "time.Since(checked) < 0")},
 	{name: "an expiry needs the token's file", pkg: "server/auth", attack: "TestExpiryWithoutTheFile",
 		edits: in("server/auth/tokens.go", "	if token.hasExpired(t.now()) {\n		return ErrExpired\n	}\n", "")},
 	{name: "tokens that cannot be read do not wait", pkg: "server", attack: "TestAttackDamagedToken/damaged/waits",

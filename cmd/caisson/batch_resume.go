@@ -45,7 +45,7 @@ func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error)
 	if err := h.keepsBatchFromTools(place.Guarded()); err != nil {
 		return err
 	}
-	if err := h.start(); err != nil {
+	if err := h.start(ctx); err != nil {
 		return err
 	}
 	v := o.view(dialect)
