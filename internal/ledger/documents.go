@@ -38,6 +38,7 @@ type Documents struct {
 
 	mu       sync.Mutex
 	database *database.DB // nil before there is one
+	read     database.Query
 	closed   bool
 }
 
@@ -85,9 +86,6 @@ func (d *Documents) open(ctx context.Context, create bool) (*database.DB, error)
 		}
 	}
 	db, err := database.Open(context.WithoutCancel(ctx), d.location)
-	if database.IsFull(err) && d.MakeRoom() {
-		db, err = database.Open(context.WithoutCancel(ctx), d.location)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +93,8 @@ func (d *Documents) open(ctx context.Context, create bool) (*database.DB, error)
 		db.Limit(1)
 		d.reserve()
 	}
-	var one int64 // SQLite's connection stays open, and so needs no descriptors once clients have taken them all
-	if err := db.Row(context.WithoutCancel(ctx), "select 1", nil, &one); err != nil {
+	// SQLite's connection is open from now on, and so needs no descriptors once clients have taken them all.
+	if d.read, err = db.Prepare(context.WithoutCancel(ctx), selectDocument); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	d.database = db
@@ -147,24 +145,40 @@ func (d *Documents) Read(ctx context.Context, tenant, name string) ([]byte, erro
 	if err != nil {
 		return nil, d.failure("read", err)
 	}
+	var content []byte
+	read := func(ctx context.Context, into *[]byte) error {
+		return d.read.Row(ctx, []any{string(d.kind), clean(tenant), name}, into)
+	}
+	if database.IsURL(d.location) {
+		content, err = untilEnd(ctx, read)
+	} else {
+		err = read(context.WithoutCancel(ctx), &content) // without a goroutine that watches ctx
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNotFound
+	}
+	return content, d.failure("read", err)
+}
+
+// untilEnd runs read until ctx ends, although it waits for a connection whose server does not answer.
+func untilEnd(
+	ctx context.Context, read func(ctx context.Context, into *[]byte) error,
+) (content []byte, err error) {
 	type result struct {
 		content []byte
 		err     error
 	}
-	found := make(chan result, 1)
-	go func() { // which the driver may have wait for a connection
+	ended := make(chan result, 1)
+	go func() {
 		var r result
-		r.err = db.Row(ctx, selectDocument, []any{string(d.kind), clean(tenant), name}, &r.content)
-		found <- r
+		r.err = read(ctx, &r.content)
+		ended <- r
 	}()
 	select {
-	case r := <-found:
-		if errors.Is(r.err, sql.ErrNoRows) {
-			r.err = ErrNotFound
-		}
-		return r.content, d.failure("read", r.err)
+	case r := <-ended:
+		return r.content, r.err
 	case <-ctx.Done():
-		return nil, d.failure("read", ctx.Err())
+		return nil, ctx.Err()
 	}
 }
 
@@ -218,9 +232,6 @@ func (d *Documents) Change(
 			return err
 		})
 	}
-	if database.IsFull(err) {
-		err = fmt.Errorf("%w: %w", ErrFull, err)
-	}
 	return d.failure("change", err)
 }
 
@@ -270,7 +281,7 @@ func (d *Documents) reserve() {
 }
 
 // MakeRoom removes the spare file, and reports whether there was one. It is for changes that must not fail on a full
-// disk. The file is written again when the documents are opened.
+// disk while a server has the documents open. The file is written again when the documents are opened.
 func (d *Documents) MakeRoom() bool {
 	return !database.IsURL(d.location) && os.Remove(filepath.Join(d.location, spareFile)) == nil
 }
@@ -278,6 +289,9 @@ func (d *Documents) MakeRoom() bool {
 func (d *Documents) failure(op string, err error) error {
 	if _, ours := errors.AsType[*Error](err); err == nil || ours {
 		return err
+	}
+	if database.IsFull(err) {
+		err = fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return &Error{op + " " + string(d.kind) + " in", d.where, err}
 }

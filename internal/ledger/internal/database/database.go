@@ -173,14 +173,28 @@ func (d *DB) View(ctx context.Context, work func(tx *Tx) error) error {
 	return d.onPool(ctx, d.Only("begin", "begin isolation level repeatable read read only"), false, work)
 }
 
-// Row reads the first row of a query outside of a transaction, which takes a third of the time.
-func (d *DB) Row(ctx context.Context, text string, arguments []any, into ...any) error {
+// Query is a prepared query, which is run outside of a transaction. It is safe for concurrent use, and ends with the
+// database.
+type Query struct {
+	db        *DB
+	statement *sql.Stmt
+}
+
+// Prepare prepares a query.
+func (d *DB) Prepare(ctx context.Context, text string) (Query, error) {
+	statement, err := d.pool.PrepareContext(ctx, d.numbered(text))
+	return Query{d, statement}, err
+}
+
+// Row reads the first row. The error wraps [sql.ErrNoRows] if there is none.
+func (q Query) Row(ctx context.Context, arguments []any, into ...any) error {
+	d := q.db
 	leave, err := d.enter()
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return d.pool.QueryRowContext(ctx, d.numbered(text), arguments...).Scan(into...)
+	return q.statement.QueryRowContext(ctx, arguments...).Scan(into...)
 }
 
 // enter keeps the database open until leave is called.

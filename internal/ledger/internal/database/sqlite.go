@@ -99,6 +99,8 @@ func source(path, own string) string {
 
 // IsFull reports whether an error means that there is no space on the disk of SQLite's file.
 func IsFull(err error) bool {
-	failure, ok := errors.AsType[*sqlite.Error](err)
-	return ok && failure.Code()&0xff == library.SQLITE_FULL || errors.Is(err, syscall.ENOSPC)
+	if failure, ok := errors.AsType[*sqlite.Error](err); ok {
+		return failure.Code() == library.SQLITE_FULL || failure.Code() == library.SQLITE_IOERR_SHMSIZE
+	}
+	return errors.Is(err, syscall.ENOSPC)
 }
