@@ -71,7 +71,7 @@ var layers = map[string][]string{
 	"internal/overlay":      {},
 	"internal/testcluster":  {},
 	"internal/testsize":     {},
-	"internal/tooltest":     {".", "internal/ledger", "manifests", "registry", "tool", "internal/noerr"},
+	"internal/tooltest":     {".", "agents", "internal/ledger", "manifests", "registry", "tool", "internal/noerr"},
 	"internal/plugins":      {"internal/guests"},
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests", "wasm-tools", "internal/interpreter", "internal/modules"},
 	"server":                {".", "agents", "dialects", "executor", "registry", "manifests", "tool", "internal/folder", "internal/mistake", "internal/ledger", "internal/jsontext", "internal/rates", "internal/sampling"},

@@ -217,8 +217,8 @@ func (d *Documents) rows(
 	return d.failure("list", err)
 }
 
-// Change replaces a document by what change returns for its content, both nil for none, unless change fails. No other
-// process changes the document meanwhile. change may be called again if another process creates it.
+// Change replaces a document by what change returns for its content, both nil for none. An error of change is returned
+// unchanged. No other process changes the document meanwhile. change is called again if another process creates it.
 func (d *Documents) Change(
 	ctx context.Context, tenant, name string, change func(old []byte) (content []byte, err error),
 ) error {
@@ -226,11 +226,19 @@ func (d *Documents) Change(
 	if err == nil && db == nil {
 		err = ErrClosed
 	}
+	var refused error
+	kept := func(old []byte) (content []byte, err error) {
+		content, refused = change(old)
+		return content, refused
+	}
 	for done := false; err == nil && !done; {
 		err = db.Update(ctx, func(tx *database.Tx) (err error) {
-			done, err = d.changeIn(ctx, tx, db.Only("", " for update"), tenant, name, change)
+			done, err = d.changeIn(ctx, tx, db.Only("", " for update"), tenant, name, kept)
 			return err
 		})
+	}
+	if refused != nil {
+		return refused
 	}
 	return d.failure("change", err)
 }
@@ -246,10 +254,13 @@ func (d *Documents) changeIn(
 	if err != nil && !isNew {
 		return false, err
 	}
+	if !isNew && old == nil {
+		old = []byte{} // drivers read an empty content as nil
+	}
 	content, err := change(old)
 	changed := int64(1)
 	switch {
-	case err != nil || bytes.Equal(content, old):
+	case err != nil || isNew == (content == nil) && bytes.Equal(content, old):
 	case isNew:
 		changed, err = tx.Exec(ctx, insertDocument, append(key, content)...)
 	case content == nil:

@@ -53,6 +53,11 @@ func TestDocuments(t *testing.T) {
 		}
 		require.NoError(t, agents.Change(t.Context(), "acme", "b", to("1")))
 		require.NoError(t, same.Change(t.Context(), "acme", "b", func(old []byte) ([]byte, error) { return append(old, '2'), nil }))
+		require.NoError(t, same.Change(t.Context(), "acme", "empty", to("")))
+		require.NoError(t, same.Change(t.Context(), "acme", "empty", func(old []byte) ([]byte, error) {
+			assert.NotNil(t, old)
+			return nil, nil
+		}))
 		failure := errors.New("failed")
 		require.ErrorIs(t, same.Change(t.Context(), "acme", "b", func([]byte) ([]byte, error) { return nil, failure }), failure)
 		for _, d := range []*ledger.Documents{agents, same} {

@@ -16,12 +16,12 @@ import (
 	"github.com/caisson-run/caisson/internal/noerr"
 )
 
-// TestAttackFullDisk: callers fill the disk while a server runs. Documents can be read, and one can be changed with the
+// TestAttackChangesOnAFullDisk: callers fill the disk while a server runs. Documents can be read, and one can be changed with the
 // space that is kept for it. The control is that others cannot. The disk is one of a child process's own.
-func TestAttackFullDisk(t *testing.T) {
+func TestAttackChangesOnAFullDisk(t *testing.T) {
 	disk := os.Getenv("CAISSON_TEST_DISK")
 	if disk == "" {
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestAttackFullDisk$", "-test.v")
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestAttackChangesOnAFullDisk$", "-test.v")
 		child.Env = append(os.Environ(), "CAISSON_TEST_DISK="+t.TempDir())
 		child.SysProcAttr = &syscall.SysProcAttr{
 			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,

@@ -331,9 +331,8 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 }
 
 // Revoke makes a token stop working; it is stored nevertheless, so that the list shows when that was. Revoking it again
-// changes nothing. It replaces a damaged token. On a full disk, it
-// succeeds while a server runs. The error wraps [ErrUnknown] if there is none
-// with this id.
+// changes nothing. It replaces a damaged token. On a full disk, it succeeds while a server runs. The error wraps
+// [ErrUnknown] if there is none with this id.
 func (t *Tokens) Revoke(ctx context.Context, id string) (Token, error) {
 	if !isID(id) {
 		return Token{}, fmt.Errorf("%w: an id has 13 lower-case letters and digits", ErrUnknown)
