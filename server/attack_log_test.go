@@ -104,7 +104,9 @@ func TestAttackUnreadableToken(t *testing.T) {
 	}
 	r, text, state, ended := begin()
 	controlled, works, _, control := begin()
-	require.NoError(t, os.Remove(filepath.Join(ledger.In(state), "ledger.db")))
+	file := filepath.Join(ledger.In(state), "ledger.db")
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.Mkdir(file, 0o700))
 	select {
 	case <-ended:
 	case <-time.After(10 * time.Second): // two seconds, and what a busy machine takes

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -158,6 +159,16 @@ func TestAttackDescriptorsOfTools(t *testing.T) {
 		assert.LessOrEqual(t, time.Since(began), scarceTime)
 		accepts(40)
 		assert.Equal(t, 64, held())
+
+		c.dropAll()
+		tries, reads := 0, context.WithValue(t.Context(), connectionKey{}, accepts(8))
+		require.NoError(t, withDescriptors(reads, func() error { // such as from a database that has ended its connections
+			if tries++; held() == 8 {
+				return &net.OpError{Op: "dial", Net: "unix", Err: syscall.EMFILE}
+			}
+			return nil
+		}))
+		assert.Equal(t, 2, tries, "connections give their descriptors to what reads tokens")
 	})
 }
 

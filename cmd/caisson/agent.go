@@ -18,8 +18,8 @@ import (
 const agentHelp = `An agent is a named set of tools. Caisson also stores settings for the program that runs
 the agent, and does not use them itself. With --agent NAME, "caisson list --definitions",
 "caisson mcp" and "caisson serve" offer only the agent's tools to the model, and every
-command and server refuses calls of other tools. Agents are stored in the state folder, or in
-the database of --ledger, whose agents all servers there share.
+command and server refuses calls of other tools. Agents are stored in the state folder, or
+in the database of --ledger, which servers can share.
 
 Each tenant has its own agents. --tenant NAME selects the tenant, also for the calls of
 "caisson call" and "caisson batch". NAME may be any name. Without --tenant, agents and calls

@@ -18,12 +18,12 @@ import (
 
 const tokenHelp = `A token lets a program use "caisson serve". It sets the tenant of the program's calls, the
 actions that the program may take (scopes), and context values of the calls. Only a digest
-of a token is stored, in the state folder, or in the database of --ledger, whose tokens all
-servers there share.
+of a token is stored, in the state folder, or in the database of --ledger, which servers can
+share.
 
 Once there is a token, even a revoked one, each request to "caisson serve" with the same
-state folder or database must have one. A server that is running without tokens requires them within a
-second after the first is created.`
+state folder or database must have one. A server that is running without tokens requires
+them within a second after the first is created.`
 
 const tokenCreateHelp = `Create a token, and print it. It cannot be printed again, because only its digest is
 stored.

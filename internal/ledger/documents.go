@@ -36,11 +36,18 @@ type Documents struct {
 	location string // of the ledger
 	where    string
 
-	mu       sync.Mutex
-	database *database.DB // nil before there is one
-	read     database.Query
-	closed   bool
+	mu     sync.Mutex
+	opened *openDocuments // nil before there is a ledger
+	closed bool
 }
+
+type openDocuments struct {
+	*database.DB
+	read database.Query
+}
+
+// errAbsent means that there is no ledger yet.
+var errAbsent = errors.New("there is no ledger")
 
 // documentConnections is how many are used at a time with PostgreSQL.
 const documentConnections = 4
@@ -58,6 +65,9 @@ func OpenDocuments(ctx context.Context, kind Kind, state, url string) (*Document
 	}
 	d.where = shown(d.location)
 	_, err := d.open(ctx, false)
+	if errors.Is(err, errAbsent) {
+		err = nil
+	}
 	if err == nil && state != "" {
 		old := filepath.Join(state, string(kind))
 		if kind == TokenKind {
@@ -72,20 +82,24 @@ func OpenDocuments(ctx context.Context, kind Kind, state, url string) (*Document
 	return d, nil
 }
 
-// open returns the database: nil if there is none yet and it should not be created.
-func (d *Documents) open(ctx context.Context, create bool) (*database.DB, error) {
+// open returns the open documents. Without a ledger, it creates one, or returns errAbsent.
+func (d *Documents) open(ctx context.Context, create bool) (*openDocuments, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed || d.database != nil {
-		return d.database, nil
+	switch {
+	case d.closed:
+		return nil, ErrClosed
+	case d.opened != nil:
+		return d.opened, nil
 	}
+	ctx = context.WithoutCancel(ctx) // others need them, too
 	isFolder := !database.IsURL(d.location)
 	if isFolder && !create {
 		if _, err := os.Lstat(filepath.Join(d.location, database.FileName)); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
+			return nil, errAbsent
 		}
 	}
-	db, err := database.Open(context.WithoutCancel(ctx), d.location)
+	db, err := database.Open(ctx, d.location)
 	if err != nil {
 		return nil, err
 	}
@@ -94,37 +108,56 @@ func (d *Documents) open(ctx context.Context, create bool) (*database.DB, error)
 		d.reserve()
 	}
 	// SQLite's connection is open from now on, and so needs no descriptors once clients have taken them all.
-	if d.read, err = db.Prepare(context.WithoutCancel(ctx), selectDocument); err != nil {
+	read, err := db.Prepare(ctx, selectDocument)
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	d.database = db
-	return db, nil
+	d.opened = &openDocuments{db, read}
+	return d.opened, nil
+}
+
+// use runs work with the open documents. If the file of the ledger was removed or replaced, it opens the new one.
+func (d *Documents) use(ctx context.Context, create bool, work func(opened *openDocuments) error) error {
+	for first := true; ; first = false {
+		opened, err := d.open(ctx, create)
+		if err == nil {
+			err = work(opened)
+		}
+		if !first || !errors.Is(err, database.ErrMoved) {
+			return err
+		}
+		d.mu.Lock()
+		if opened != nil && d.opened == opened {
+			d.opened = nil
+			_ = opened.Close() // nothing that it says matters
+		}
+		d.mu.Unlock()
+	}
 }
 
 // Close closes the documents.
 func (d *Documents) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	opened := d.database
-	if d.database, d.closed = nil, true; opened == nil {
+	if d.closed = true; d.opened == nil {
 		return nil
 	}
+	opened := d.opened
+	d.opened = nil
 	return opened.Close()
 }
 
 // add adds documents, except those that are there.
 func (d *Documents) add(ctx context.Context, documents []oldfolders.Document) error {
-	db, err := d.open(ctx, true)
-	if err != nil || db == nil {
-		return err
-	}
-	return db.Update(ctx, func(tx *database.Tx) error {
-		for _, one := range documents {
-			if _, err := tx.Exec(ctx, insertDocument, string(d.kind), clean(one.Tenant), one.Name, one.Content); err != nil {
-				return err
+	return d.use(ctx, true, func(opened *openDocuments) error {
+		return opened.Update(ctx, func(tx *database.Tx) error {
+			for _, one := range documents {
+				if _, err := tx.Exec(ctx, insertDocument, string(d.kind), clean(one.Tenant), one.Name, one.Content); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 }
 
@@ -138,57 +171,55 @@ const (
 // Read returns the content of a document. The error wraps [ErrNotFound] if there is none. It returns soon after the end
 // of ctx, whatever the database does.
 func (d *Documents) Read(ctx context.Context, tenant, name string) ([]byte, error) {
-	db, err := d.open(ctx, false)
-	if err == nil && db == nil {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return nil, d.failure("read", err)
+	read := func() (content []byte, err error) {
+		err = d.use(ctx, false, func(opened *openDocuments) error {
+			return opened.read.Row(ctx, []any{string(d.kind), clean(tenant), name}, &content)
+		})
+		return content, err
 	}
 	var content []byte
-	read := func(ctx context.Context, into *[]byte) error {
-		return d.read.Row(ctx, []any{string(d.kind), clean(tenant), name}, into)
-	}
+	var err error
 	if database.IsURL(d.location) {
 		content, err = untilEnd(ctx, read)
 	} else {
-		err = read(context.WithoutCancel(ctx), &content) // without a goroutine that watches ctx
+		ctx = context.WithoutCancel(ctx) // it does not wait, and nothing has to watch ctx
+		content, err = read()
 	}
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, sql.ErrNoRows) || errors.Is(err, errAbsent) {
 		err = ErrNotFound
 	}
 	return content, d.failure("read", err)
 }
 
-// untilEnd runs read until ctx ends, although it waits for a connection whose server does not answer.
-func untilEnd(
-	ctx context.Context, read func(ctx context.Context, into *[]byte) error,
-) (content []byte, err error) {
+// untilEnd returns what work does, or when ctx ends, although the driver waits for a server that does not answer.
+func untilEnd[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type result struct {
-		content []byte
-		err     error
+		of  T
+		err error
 	}
 	ended := make(chan result, 1)
 	go func() {
-		var r result
-		r.err = read(ctx, &r.content)
-		ended <- r
+		of, err := work()
+		ended <- result{of, err}
 	}()
 	select {
 	case r := <-ended:
-		return r.content, r.err
+		return r.of, r.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		var none T
+		return none, ctx.Err()
 	}
 }
 
-// Names returns the names of a tenant's documents, in no order.
-func (d *Documents) Names(ctx context.Context, tenant string) (names []string, err error) {
-	err = d.rows(ctx, "name", tenant, func(scan func(into ...any) error) error {
-		names = append(names, "")
-		return scan(&names[len(names)-1])
+// Names returns the names of a tenant's documents, in no order. It returns soon after the end of ctx, as Read does.
+func (d *Documents) Names(ctx context.Context, tenant string) ([]string, error) {
+	return untilEnd(ctx, func() (names []string, err error) {
+		err = d.rows(ctx, "name", tenant, func(scan func(into ...any) error) error {
+			names = append(names, "")
+			return scan(&names[len(names)-1])
+		})
+		return names, err
 	})
-	return names, err
 }
 
 // All returns a tenant's documents by their names.
@@ -207,12 +238,14 @@ func (d *Documents) All(ctx context.Context, tenant string) (map[string][]byte, 
 func (d *Documents) rows(
 	ctx context.Context, columns, tenant string, each func(scan func(into ...any) error) error,
 ) error {
-	db, err := d.open(ctx, false)
-	if err == nil && db != nil {
-		err = db.View(ctx, func(tx *database.Tx) error {
+	err := d.use(ctx, false, func(opened *openDocuments) error {
+		return opened.View(ctx, func(tx *database.Tx) error {
 			return tx.Rows(ctx, "select "+columns+" from documents where kind = ? and tenant = ?",
 				[]any{string(d.kind), clean(tenant)}, each)
 		})
+	})
+	if errors.Is(err, errAbsent) {
+		err = nil
 	}
 	return d.failure("list", err)
 }
@@ -222,21 +255,20 @@ func (d *Documents) rows(
 func (d *Documents) Change(
 	ctx context.Context, tenant, name string, change func(old []byte) (content []byte, err error),
 ) error {
-	db, err := d.open(ctx, true)
-	if err == nil && db == nil {
-		err = ErrClosed
-	}
 	var refused error
 	kept := func(old []byte) (content []byte, err error) {
 		content, refused = change(old)
 		return content, refused
 	}
-	for done := false; err == nil && !done; {
-		err = db.Update(ctx, func(tx *database.Tx) (err error) {
-			done, err = d.changeIn(ctx, tx, db.Only("", " for update"), tenant, name, kept)
-			return err
-		})
-	}
+	err := d.use(ctx, true, func(opened *openDocuments) (err error) {
+		for done := false; err == nil && !done; {
+			err = opened.Update(ctx, func(tx *database.Tx) (err error) {
+				done, err = d.changeIn(ctx, tx, opened.Only("", " for update"), tenant, name, kept)
+				return err
+			})
+		}
+		return err
+	})
 	if refused != nil {
 		return refused
 	}

@@ -208,6 +208,7 @@ func TestUnreadableLedger(t *testing.T) {
 	noerr.Get(tokens.Check(t.Context(), text))(t)
 	file := filepath.Join(ledger.In(state), "ledger.db")
 	require.NoError(t, os.Rename(file, file+".away"))
+	require.NoError(t, os.Mkdir(file, 0o700))
 	noerr.Get(tokens.Check(t.Context(), text))(t)
 	now.Pass(checkedFor)
 	err := noerr.Error(tokens.Check(t.Context(), text))
@@ -216,6 +217,8 @@ func TestUnreadableLedger(t *testing.T) {
 		require.NotErrorIs(t, err, kind)
 	}
 	require.Error(t, noerr.Error(tokens.Exist(t.Context())))
+	require.NoError(t, os.Remove(file))
+	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), text)), ErrUnknown, "a ledger that was removed has no tokens")
 	require.NoError(t, os.Rename(file+".away", file))
 	noerr.Get(tokens.Check(t.Context(), text))(t)
 }
@@ -333,7 +336,9 @@ func TestExpiryWithoutTheLedger(t *testing.T) {
 	expiring.Expires = clock.Now().Add(time.Minute)
 	text, token := created(t, tokens, expiring)
 	require.NoError(t, tokens.Recheck(t.Context(), text, token))
-	require.NoError(t, os.Remove(filepath.Join(ledger.In(state), "ledger.db")))
+	file := filepath.Join(ledger.In(state), "ledger.db")
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.Mkdir(file, 0o700))
 	clock.Pass(time.Second)
 	err := tokens.Recheck(t.Context(), text, token)
 	require.Error(t, err)
