@@ -672,7 +672,7 @@ var guardFaults = []guardFault{
 		edits: in("executor/settle.go", "b.executor.failures.ErrorContext(", "b.executor.log.ErrorContext(")},
 	{name: "tokens cannot be revoked on a full disk", pkg: "server/auth", attack: "TestAttackRevokedOnAFullDisk",
 		edits: in("server/auth/tokens.go", "errors.Is(err, ledger.ErrFull) && t.documents.MakeRoom()", "false")},
-	{name: "no space is kept for changes on a full disk", pkg: "internal/ledger", attack: "TestAttackChangesOnAFullDisk",
+	{name: "no space is kept for changes on a full disk", pkg: "internal/ledger", attack: "TestAttackFullDisk",
 		edits: in("internal/ledger/documents.go", "		d.reserve()\n", "")},
 	{name: "agents are imported from other tenants' folders", pkg: "internal/ledger", attack: "TestAttackOldFolders",
 		edits: in("internal/ledger/internal/oldfolders/oldfolders.go", " || hex.EncodeToString(digest[:]) != filepath.Base(dir)", " || digest == [32]byte{}")},

@@ -371,7 +371,10 @@ func (g *gate) showsToken(
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	var token auth.Token
 	ctx := r.Context()
-	err := readTokens(ctx, func(ctx context.Context) (err error) { token, err = s.options.Tokens.Check(ctx, text); return err })
+	err := readTokens(ctx, func(ctx context.Context) (err error) {
+		token, err = s.options.Tokens.Check(ctx, text)
+		return err
+	})
 	// For the log, which names a token that has expired or was revoked.
 	r = r.WithContext(auth.With(ctx, token.Caller()))
 	switch {

@@ -114,8 +114,8 @@ func (h *host) keepsFromTools(path, kept, harm string) error {
 	return err
 }
 
-// keepsStoreFromTools fails if a tool may write to where agents or tokens are stored, or where files of an earlier version
-// would be imported from.
+// keepsStoreFromTools fails if a tool may write to where agents or tokens are stored, or where files of an earlier
+// version would be imported from.
 func (h *host) keepsStoreFromTools(kind ledger.Kind, harm string) error {
 	state, url, err := h.options.storedIn(kind)
 	if err != nil || state == "" {

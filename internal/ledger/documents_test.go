@@ -189,3 +189,23 @@ func TestAttackExposedFolders(t *testing.T) {
 		require.ErrorIs(t, noerr.Error(ledger.OpenDocuments(t.Context(), ledger.TokenKind, state, "")), folder.ErrExposed, exposed)
 	}
 }
+
+// TestAttackFullDisk: callers may fill the disk. There is space for a change that must not fail then, until it is used,
+// and again when the documents are opened later.
+func TestAttackFullDisk(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	d := documents(t, ledger.TokenKind, state)
+	assert.False(t, d.MakeRoom(), "there is no ledger yet")
+	for range 2 {
+		require.NoError(t, documents(t, ledger.TokenKind, state).Change(t.Context(), "", "a", to("{}")))
+		spare := noerr.Get(os.ReadFile(filepath.Join(ledger.In(state), "ledger.spare")))(t)
+		assert.Greater(t, len(slices.Compact(spare)), 250<<10, "it takes as much space on every file system")
+		assert.True(t, d.MakeRoom())
+		assert.False(t, d.MakeRoom())
+	}
+	for name, location := range stores {
+		if name != "sqlite" {
+			assert.False(t, documents(t, ledger.TokenKind, location(t)).MakeRoom())
+		}
+	}
+}

@@ -22,8 +22,8 @@ import (
 	"github.com/caisson-run/caisson/internal/ledger"
 )
 
-// The errors of this package, for errors.Is. Other errors mean that the ledger cannot be read or written. A caller whose
-// token is refused must not be told which of the first three it was.
+// The errors of this package, for errors.Is. Other errors mean that the ledger cannot be read or written. A caller
+// whose token is refused must not be told which of the first three it was.
 var (
 	ErrUnknown  = errors.New("no such token")
 	ErrExpired  = errors.New("the token has expired")
@@ -90,8 +90,8 @@ var (
 	isID     = regexp.MustCompile(`^[a-z2-7]{13}$`).MatchString
 )
 
-// Tokens keeps tokens in a ledger, with the digest of each token's secret in place of the secret. Get one from [Open]. It
-// is safe for concurrent use, also by several processes. It must be closed.
+// Tokens keeps tokens in a ledger, with the digest of each token's secret in place of the secret. Get one from [Open].
+// It is safe for concurrent use, also by several processes. It must be closed.
 type Tokens struct {
 	documents *ledger.Documents
 	now       func() time.Time

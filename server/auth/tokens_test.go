@@ -125,7 +125,7 @@ func TestTokensEnd(t *testing.T) {
 
 // TestAttackRevokedOnAFullDisk: a token can be revoked on a full disk, which a caller may have filled. It stays in the
 // list, so that a server with this token alone is not open when it is started again. The control is a token that cannot
-// be created. internal/ledger tests with a disk.
+// be created.
 func TestAttackRevokedOnAFullDisk(t *testing.T) {
 	tokens, state, now := empty(t)
 	text, made := created(t, tokens, reader)
