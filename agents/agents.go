@@ -45,14 +45,11 @@ type Agent struct {
 	// AllowedTools are the names of the tools that are offered to the model, and that it may call. Empty allows none.
 	AllowedTools []string `json:"allowed_tools"`
 	// MaxIterations bounds how often the host asks the model in one run. Caisson only stores it. [Store.Save] replaces
-	// zero by [DefaultIterations].
+	// zero by 10.
 	MaxIterations int `json:"max_iterations"`
 	// Reflection says whether the agent reviews its own work. Caisson only stores it.
 	Reflection bool `json:"reflection_enabled"`
 }
-
-// DefaultIterations is the MaxIterations of an agent that does not set it.
-const DefaultIterations = 10
 
 // Bounds of an agent's settings. Its tools are also bounded by the tools that exist.
 const (
@@ -85,7 +82,7 @@ func (a Agent) check(tools toolSet) (Agent, error) {
 		invalid("agent_mode %s is not one line of at most %d bytes", tool.Shown(a.Mode, maxMode), maxMode)
 	}
 	if a.MaxIterations == 0 {
-		a.MaxIterations = DefaultIterations
+		a.MaxIterations = 10
 	}
 	if a.MaxIterations < 1 || a.MaxIterations > maxIterations {
 		invalid("max_iterations %d is not from 1 to %d", a.MaxIterations, maxIterations)

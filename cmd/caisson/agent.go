@@ -78,7 +78,7 @@ func newAgentSet(o options) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&agent.Mode, "mode", "", "store `MODE` for the program that runs the agent, such as smart-reasoning")
-	flags.IntVar(&agent.MaxIterations, "max-iterations", agents.DefaultIterations,
+	flags.IntVar(&agent.MaxIterations, "max-iterations", 10, // as [agents.Store.Save]
 		"store that the program may ask the model `N` times in one run")
 	flags.BoolVar(&agent.Reflection, "reflection", false, "store that the agent reviews its own work")
 	o.toolFlags(command)

@@ -32,7 +32,7 @@ func TestAttackNoDescriptorForTokens(t *testing.T) {
 	status, text := s.do(t, honest, "POST", "/v1/calls", token, sevenTimesSix)
 	require.Equal(t, 200, status, text)
 
-	const most = 48
+	const most = 64
 	open := func() (open int) {
 		files := noerr.Get(os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.Process.Pid)))(t)
 		for _, file := range files {

@@ -62,7 +62,7 @@ func TestCatalogueServesASettingsPage(t *testing.T) {
 	}
 
 	stored := of[map[string]any](w.request("PUT", "/v1/agents/clerk", "ada", `{"allowed_tools":["calculator","file_read"],"agent_mode":"plain"}`), 200)
-	assert.EqualValues(t, agents.DefaultIterations, stored["max_iterations"])
+	assert.EqualValues(t, 10, stored["max_iterations"])
 	assert.Equal(t, []string{"calculator", "file_read"}, of[catalogue](w.request("GET", "/v1/tools?agent=clerk", "reader", nil), 200).allowed())
 	assert.Equal(t, []string{"calculator", "file_read"}, of[catalogue](w.request("GET", "/v1/tools", "clerk", nil), 200).allowed(), "the token's own agent")
 	w.request("GET", "/v1/tools?agent=nobody", "reader", nil).refused(404)
