@@ -20,7 +20,7 @@ import (
 )
 
 // TestAttackNoDescriptorForTokens: clients without a token hold connections that leave one descriptor, so that
-// connections are still accepted and no file can be opened. Tokens can be read. For the control, see guards_test.go.
+// connections are still accepted. Tokens can be read nevertheless: the connection to the ledger stays open.
 func TestAttackNoDescriptorForTokens(t *testing.T) {
 	state := t.TempDir()
 	all := []string{"--scope", "read", "--scope", "call", "--tenant", "acme"}
