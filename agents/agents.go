@@ -1,10 +1,10 @@
 // Package agents stores how agents are configured: a named set of tools that an agent may call, with the settings of
 // its loop. Each tenant has its own agents.
 //
-//	store := agents.In(dir)
+//	store, err := agents.Open(ctx, stateDir, "")
 //	agent := agents.Agent{Name: "researcher", AllowedTools: []string{"web_search", "fetch_page"}}
-//	err := store.Save("acme", agent, tools)
-//	agent, unknown, err := store.Load("acme", "researcher", tools)
+//	err = store.Save(ctx, "acme", agent, tools)
+//	agent, unknown, err := store.Load(ctx, "acme", "researcher", tools)
 //	session, err := host.NewSession(executor.SessionOptions{Tenant: "acme", Allowed: agent.AllowedTools})
 package agents
 
@@ -20,11 +20,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// The errors of this package, for errors.Is. Other errors come from the operating system.
+// The errors of this package, for errors.Is. Other errors come from the database or the operating system.
 var (
 	ErrInvalid  = errors.New("invalid agent")
 	ErrNotFound = errors.New("there is no such agent")
-	ErrDamaged  = errors.New("the agent's file is damaged")
+	ErrDamaged  = errors.New("the stored agent is damaged")
 )
 
 // Error lists the problems of an agent that cannot be stored. It wraps [ErrInvalid].
@@ -45,14 +45,11 @@ type Agent struct {
 	// AllowedTools are the names of the tools that are offered to the model, and that it may call. Empty allows none.
 	AllowedTools []string `json:"allowed_tools"`
 	// MaxIterations bounds how often the host asks the model in one run. Caisson only stores it. [Store.Save] replaces
-	// zero by [DefaultIterations].
+	// zero by 10.
 	MaxIterations int `json:"max_iterations"`
 	// Reflection says whether the agent reviews its own work. Caisson only stores it.
 	Reflection bool `json:"reflection_enabled"`
 }
-
-// DefaultIterations is the MaxIterations of an agent that does not set it.
-const DefaultIterations = 10
 
 // Bounds of an agent's settings. Its tools are also bounded by the tools that exist.
 const (
@@ -61,7 +58,6 @@ const (
 	maxTools      = 10_000
 )
 
-// agentName has one case, since files whose names differ only by case are the same on some systems.
 var agentName = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
 
 // toolSet is the tools that an agent may choose from, such as a [*registry.Registry].
@@ -86,7 +82,7 @@ func (a Agent) check(tools toolSet) (Agent, error) {
 		invalid("agent_mode %s is not one line of at most %d bytes", tool.Shown(a.Mode, maxMode), maxMode)
 	}
 	if a.MaxIterations == 0 {
-		a.MaxIterations = DefaultIterations
+		a.MaxIterations = 10
 	}
 	if a.MaxIterations < 1 || a.MaxIterations > maxIterations {
 		invalid("max_iterations %d is not from 1 to %d", a.MaxIterations, maxIterations)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -21,6 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/internal/ledger"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/native"
 	"github.com/caisson-run/caisson/registry"
 )
@@ -41,74 +42,85 @@ func toolsNamed(t testing.TB, names ...string) *registry.Registry {
 	return r
 }
 
+// contentOf returns what is stored of an agent.
+func contentOf(t testing.TB, state, tenant, name string) []byte {
+	t.Helper()
+	documents, err := ledger.OpenDocuments(t.Context(), ledger.AgentKind, state, "")
+	require.NoError(t, err)
+	content, err := documents.Read(t.Context(), tenant, name)
+	require.NoError(t, err)
+	require.NoError(t, documents.Close())
+	return content
+}
+
 var researcher = agents.Agent{Name: "researcher", Mode: "smart-reasoning", AllowedTools: []string{"web_search", "fetch_page"}, MaxIterations: 5, Reflection: true}
 
 func TestAgentsSurviveTheProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "agents")
 	tools := toolsNamed(t, "fetch_page", "web_search")
-	require.NoError(t, agents.In(dir).Save("acme", researcher, tools))
-	agent, unknown, err := agents.In(dir).Load("acme", "researcher", tools)
+	require.NoError(t, tooltest.Agents(t, dir).Save(t.Context(), "acme", researcher, tools))
+	agent, unknown, err := tooltest.Agents(t, dir).Load(t.Context(), "acme", "researcher", tools)
 	require.NoError(t, err)
 	assert.Equal(t, researcher, agent)
 	assert.Empty(t, unknown)
 
 	// By an alias, and twice: the registered name, once.
-	require.NoError(t, agents.In(dir).Save("acme", agents.Agent{Name: "reader", AllowedTools: []string{"fetch", "fetch_page"}}, tools))
-	agent, _, err = agents.In(dir).Load("acme", "reader", tools)
+	require.NoError(t, tooltest.Agents(t, dir).Save(t.Context(), "acme", agents.Agent{Name: "reader", AllowedTools: []string{"fetch", "fetch_page"}}, tools))
+	agent, _, err = tooltest.Agents(t, dir).Load(t.Context(), "acme", "reader", tools)
 	require.NoError(t, err)
 	assert.Equal(t, agents.Agent{Name: "reader", AllowedTools: []string{"fetch_page"}, MaxIterations: 10}, agent)
 
-	names, err := agents.In(dir).Names("acme")
+	names, err := tooltest.Agents(t, dir).Names(t.Context(), "acme")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"reader", "researcher"}, names)
-	require.NoError(t, agents.In(dir).Remove("acme", "reader"))
-	require.ErrorIs(t, agents.In(dir).Remove("acme", "reader"), agents.ErrNotFound)
+	require.NoError(t, tooltest.Agents(t, dir).Remove(t.Context(), "acme", "reader"))
+	require.ErrorIs(t, tooltest.Agents(t, dir).Remove(t.Context(), "acme", "reader"), agents.ErrNotFound)
 }
 
 // TestUnknownTools: unknown tool names are refused when an agent is saved. When it is loaded, tools that no longer exist
 // are reported, and the rest stays.
 func TestUnknownTools(t *testing.T) {
-	store := agents.In(t.TempDir())
+	store := tooltest.Agents(t, filepath.Join(t.TempDir(), "state"))
 	tools := toolsNamed(t, "fetch_page", "web_search")
 	wrong := researcher
 	wrong.AllowedTools = []string{"web_serch", "fetch_page", "nothing"}
-	err := store.Save("", wrong, tools)
+	err := store.Save(t.Context(), "", wrong, tools)
 	require.ErrorIs(t, err, agents.ErrInvalid)
 	var invalid *agents.Error
 	require.ErrorAs(t, err, &invalid)
 	assert.Equal(t, []string{"there is no tool web_serch; did you mean web_search?", "there is no tool nothing"}, invalid.Problems)
-	_, _, err = store.Load("", "researcher", tools)
+	_, _, err = store.Load(t.Context(), "", "researcher", tools)
 	require.ErrorIs(t, err, agents.ErrNotFound, "nothing was stored")
 	for name, want := range map[string]string{
 		"*": "there is no tool *; name each tool, without wildcards", "fetch_*": "name each tool, without wildcards",
 		"": `there is no tool ""`, "Fetch_Page": "did you mean fetch_page?", "fetch-page": "did you mean fetch_page?",
 	} {
 		wrong.AllowedTools = []string{name}
-		require.ErrorContains(t, store.Save("", wrong, tools), want)
+		require.ErrorContains(t, store.Save(t.Context(), "", wrong, tools), want)
 	}
 
-	require.NoError(t, store.Save("", researcher, tools))
-	agent, unknown, err := store.Load("", "researcher", toolsNamed(t, "web_search"))
+	require.NoError(t, store.Save(t.Context(), "", researcher, tools))
+	agent, unknown, err := store.Load(t.Context(), "", "researcher", toolsNamed(t, "web_search"))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"web_search"}, agent.AllowedTools)
 	assert.Equal(t, []string{"fetch_page"}, unknown)
 
-	require.NoError(t, store.Save("", agents.Agent{Name: "reader", AllowedTools: []string{"web_search"}}, tools))
+	require.NoError(t, store.Save(t.Context(), "", agents.Agent{Name: "reader", AllowedTools: []string{"web_search"}}, tools))
 	about := native.About{Name: "other", Description: "Do it.", Aliases: []string{"web_search"}}
 	other, err := native.New(about, func(context.Context, struct{}) (string, error) { return "", nil })
 	require.NoError(t, err)
 	renamed, err := registry.New().With(other)
 	require.NoError(t, err)
-	agent, unknown, err = store.Load("", "reader", renamed)
+	agent, unknown, err = store.Load(t.Context(), "", "reader", renamed)
 	require.NoError(t, err)
 	assert.Empty(t, agent.AllowedTools, "a tool that took the name as an alias is another one")
 	assert.Equal(t, []string{"web_search"}, unknown)
 
-	require.ErrorIs(t, store.Save("\xff", researcher, tools), agents.ErrInvalid)
+	require.ErrorIs(t, store.Save(t.Context(), "\xff", researcher, tools), agents.ErrInvalid)
 }
 
 func TestInvalidAgents(t *testing.T) {
-	store := agents.In(t.TempDir())
+	store := tooltest.Agents(t, filepath.Join(t.TempDir(), "state"))
 	tools := toolsNamed(t, "fetch_page")
 	for want, agent := range map[string]agents.Agent{
 		"the name":               {Name: ""},
@@ -119,57 +131,47 @@ func TestInvalidAgents(t *testing.T) {
 		"max_iterations 1000000": {Name: "a", MaxIterations: 1_000_000},
 		"10001 tools":            {Name: "a", AllowedTools: make([]string, 10_001)},
 	} {
-		err := store.Save("", agent, tools)
+		err := store.Save(t.Context(), "", agent, tools)
 		require.ErrorIs(t, err, agents.ErrInvalid, want)
 		assert.ErrorContains(t, err, want)
 	}
-	_, _, err := store.Load("", "../x", tools)
+	_, _, err := store.Load(t.Context(), "", "../x", tools)
 	require.ErrorIs(t, err, agents.ErrNotFound)
-	require.ErrorIs(t, store.Remove("", "../x"), agents.ErrNotFound)
+	require.ErrorIs(t, store.Remove(t.Context(), "", "../x"), agents.ErrNotFound)
 }
 
-// TestAttackAgentOfAnotherTenant: no tenant's name, and no file that was moved, gives a tenant another's agent.
+// TestAttackAgentOfAnotherTenant: no tenant's name, and nothing that was stored in the wrong place, gives a tenant
+// another's agent.
 func TestAttackAgentOfAnotherTenant(t *testing.T) {
-	dir := t.TempDir()
-	store, tools := agents.In(dir), toolsNamed(t, "fetch_page", "web_search")
+	dir := filepath.Join(t.TempDir(), "state")
+	store, tools := tooltest.Agents(t, dir), toolsNamed(t, "fetch_page", "web_search")
 	tenants := []string{"acme", "ACME", "", "..", "acme/../other", "acme\x00", strings.Repeat("x", 5000)}
-	require.NoError(t, store.Save("acme", researcher, tools))
+	require.NoError(t, store.Save(t.Context(), "acme", researcher, tools))
 	for _, tenant := range tenants[1:] {
-		_, _, err := store.Load(tenant, "researcher", tools)
+		_, _, err := store.Load(t.Context(), tenant, "researcher", tools)
 		require.ErrorIs(t, err, agents.ErrNotFound, "%q", tenant)
-		names, err := store.Names(tenant)
+		names, err := store.Names(t.Context(), tenant)
 		require.NoError(t, err)
 		assert.Empty(t, names)
 	}
-
-	require.NoError(t, store.Save("other", agents.Agent{Name: "reader"}, tools))
-	files := map[string]string{}
-	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
-		if !d.IsDir() {
-			files[d.Name()] = filepath.Join(dir, path)
-		}
-		return err
-	}))
-	content, err := os.ReadFile(files["agent.researcher.json"])
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(files["agent.reader.json"]), "agent.researcher.json"), content, 0o600))
-	_, _, err = store.Load("other", "researcher", tools)
+	tooltest.Place(t, dir, ledger.AgentKind, "other", "researcher", contentOf(t, dir, "acme", "researcher"))
+	_, _, err := store.Load(t.Context(), "other", "researcher", tools)
 	require.ErrorIs(t, err, agents.ErrDamaged)
-	_, _, err = store.Load("acme", "researcher", tools)
+	_, _, err = store.Load(t.Context(), "acme", "researcher", tools)
 	require.NoError(t, err, "the control")
 }
 
 // TestSavesAtOnce: of agents that are saved at the same time each is whole.
 func TestSavesAtOnce(t *testing.T) {
-	store, tools := agents.In(t.TempDir()), toolsNamed(t, "fetch_page", "web_search")
+	store, tools := tooltest.Agents(t, filepath.Join(t.TempDir(), "state")), toolsNamed(t, "fetch_page", "web_search")
 	var saving sync.WaitGroup
 	for i := range 8 {
 		saving.Go(func() {
 			for range 20 {
 				agent := researcher
 				agent.MaxIterations = i + 1
-				assert.NoError(t, store.Save("acme", agent, tools))
-				found, _, err := store.Load("acme", "researcher", tools)
+				assert.NoError(t, store.Save(t.Context(), "acme", agent, tools))
+				found, _, err := store.Load(t.Context(), "acme", "researcher", tools)
 				assert.NoError(t, err)
 				assert.Equal(t, researcher.AllowedTools, found.AllowedTools)
 			}
@@ -190,23 +192,18 @@ func TestKilledSaves(t *testing.T) {
 		{Name: "busy", Mode: "long", AllowedTools: names, MaxIterations: 500, Reflection: true},
 	}
 	if dir := os.Getenv("CAISSON_TEST_AGENTS"); dir != "" {
+		store := tooltest.Agents(t, dir)
 		for i := 0; ; i++ {
-			assert.NoError(t, agents.In(dir).Save("acme", versions[i%2], tools))
+			assert.NoError(t, store.Save(t.Context(), "acme", versions[i%2], tools))
 			if i == 1 {
 				fmt.Println("saving")
 			}
 		}
 	}
-	dir := t.TempDir()
-	require.NoError(t, agents.In(dir).Save("acme", versions[0], tools))
+	dir := filepath.Join(t.TempDir(), "state")
+	require.NoError(t, tooltest.Agents(t, dir).Save(t.Context(), "acme", versions[0], tools))
 	left := map[string]int{}
-	drafts := func() []string {
-		found, err := filepath.Glob(filepath.Join(agents.In(dir).Dir("acme"), ".*.tmp"))
-		require.NoError(t, err)
-		return found
-	}
-	const rounds = 60 // or more, until one was killed while it wrote
-	for round := 0; round < rounds || len(drafts()) == 0 && round < 10*rounds; round++ {
+	for round := range 60 {
 		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKilledSaves$")
 		child.Env = append(os.Environ(), "CAISSON_TEST_AGENTS="+dir)
 		output, err := child.StdoutPipe()
@@ -217,46 +214,51 @@ func TestKilledSaves(t *testing.T) {
 		time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond)
 		require.NoError(t, child.Process.Kill())
 		_ = child.Wait()
-		agent, unknown, err := agents.In(dir).Load("acme", "busy", tools)
+		agent, unknown, err := tooltest.Agents(t, dir).Load(t.Context(), "acme", "busy", tools)
 		require.NoError(t, err, "round %d", round)
 		require.Empty(t, unknown)
 		require.Contains(t, versions, agent)
 		left[agent.Mode]++
-		found, err := agents.In(dir).Names("acme")
+		found, err := tooltest.Agents(t, dir).Names(t.Context(), "acme")
 		require.NoError(t, err)
-		require.Equal(t, []string{"busy"}, found, "a draft is not an agent")
+		require.Equal(t, []string{"busy"}, found)
 	}
 	assert.Len(t, left, 2, "each was there in some round: %v", left)
-	assert.NotEmpty(t, drafts(), "some were killed while they wrote")
 }
 
-// TestFilesThatAreNoAgents: other content in the place of an agent's file is reported as damage, and can be replaced.
-func TestFilesThatAreNoAgents(t *testing.T) {
-	store, tools := agents.In(t.TempDir()), toolsNamed(t, "fetch_page")
-	require.NoError(t, store.Save("", agents.Agent{Name: "a", AllowedTools: []string{"fetch_page"}}, tools))
-	file := filepath.Join(store.Dir(""), "agent.a.json")
-	good, err := os.ReadFile(file)
-	require.NoError(t, err)
-	for name, place := range map[string]func() error{
-		"too large":    func() error { return os.WriteFile(file, make([]byte, 3<<20), 0o600) },
-		"half of it":   func() error { return os.WriteFile(file, good[:len(good)/2], 0o600) },
-		"nothing":      func() error { return os.WriteFile(file, nil, 0o600) },
-		"twice":        func() error { return os.WriteFile(file, append(bytes.Clone(good), good...), 0o600) },
-		"a later form": func() error { return os.WriteFile(file, bytes.Replace(good, []byte("/v1"), []byte("/v2"), 1), 0o600) },
-		"another's key": func() error {
-			return os.WriteFile(file, bytes.Replace(good, []byte("{"), []byte(`{"more":1,`), 1), 0o600)
-		},
-		"a link": func() error { return os.Symlink("/etc/hostname", file) },
+// TestDamagedAgents: other content in the place of an agent is reported as damage, and can be replaced.
+func TestDamagedAgents(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	store, tools := tooltest.Agents(t, dir), toolsNamed(t, "fetch_page")
+	require.NoError(t, store.Save(t.Context(), "", agents.Agent{Name: "a", AllowedTools: []string{"fetch_page"}}, tools))
+	good := contentOf(t, dir, "", "a")
+	for name, content := range map[string][]byte{
+		"half of it": good[:len(good)/2], "nothing": {}, "twice": append(bytes.Clone(good), good...),
+		"a later form":  bytes.Replace(good, []byte("/v1"), []byte("/v2"), 1),
+		"another's key": bytes.Replace(good, []byte("{"), []byte(`{"more":1,`), 1),
 	} {
-		require.NoError(t, os.Remove(file))
-		require.NoError(t, place(), name)
-		_, _, err := store.Load("", "a", tools)
+		tooltest.Place(t, dir, ledger.AgentKind, "", "a", content)
+		_, _, err := store.Load(t.Context(), "", "a", tools)
 		require.ErrorIs(t, err, agents.ErrDamaged, name)
-		require.NoError(t, store.Save("", agents.Agent{Name: "a", AllowedTools: []string{"fetch_page"}}, tools), name)
-		agent, _, err := store.Load("", "a", tools)
+		require.NoError(t, store.Save(t.Context(), "", agents.Agent{Name: "a", AllowedTools: []string{"fetch_page"}}, tools), name)
+		agent, _, err := store.Load(t.Context(), "", "a", tools)
 		require.NoError(t, err, name)
 		assert.Equal(t, []string{"fetch_page"}, agent.AllowedTools, name)
 	}
+}
+
+// TestReadingCreatesNothing: until the first agent is saved, there is no state folder.
+func TestReadingCreatesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	store := tooltest.Agents(t, dir)
+	_, _, err := store.Load(t.Context(), "", "a", toolsNamed(t, "fetch_page"))
+	require.ErrorIs(t, err, agents.ErrNotFound)
+	names, err := store.Names(t.Context(), "")
+	require.NoError(t, err)
+	assert.Empty(t, names)
+	assert.NoDirExists(t, dir)
+	_, err = agents.Open(t.Context(), "", "")
+	require.ErrorContains(t, err, "there is no state folder")
 }
 
 func TestDefaultAllowedTools(t *testing.T) {
@@ -266,24 +268,20 @@ func TestDefaultAllowedTools(t *testing.T) {
 	assert.False(t, slices.Contains(allowed, "web_search"), "it needs a setting from elsewhere")
 }
 
-// FuzzLoad: whatever a file holds, an agent that is loaded from it has that tenant and name, and only tools that
-// exist.
+// FuzzLoad: whatever is stored, an agent that is loaded from it has that tenant and name, and only tools that exist.
 func FuzzLoad(f *testing.F) {
 	tools := toolsNamed(f, "fetch_page")
-	dir := f.TempDir()
-	require.NoError(f, agents.In(dir).Save("", agents.Agent{Name: "a", AllowedTools: []string{"fetch_page"}}, tools))
-	found, err := filepath.Glob(filepath.Join(dir, "*", "agent.a.json"))
-	require.NoError(f, err)
-	require.Len(f, found, 1)
-	good, err := os.ReadFile(found[0])
-	require.NoError(f, err)
+	dir := filepath.Join(f.TempDir(), "state")
+	store := tooltest.Agents(f, dir)
+	require.NoError(f, store.Save(f.Context(), "", agents.Agent{Name: "a", AllowedTools: []string{"fetch_page"}}, tools))
+	good := contentOf(f, dir, "", "a")
 	f.Add(good)
 	f.Add(bytes.ReplaceAll(good, []byte("fetch_page"), []byte("gone")))
 	f.Add([]byte(`{"schema":"caisson-agent/v1","tenant":"","name":"a","allowed_tools":null,"max_iterations":1e9}`))
 	f.Add([]byte(`{}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		require.NoError(t, os.WriteFile(found[0], content, 0o600))
-		agent, _, err := agents.In(dir).Load("", "a", tools)
+		tooltest.Place(t, dir, ledger.AgentKind, "", "a", append([]byte{}, content...))
+		agent, _, err := store.Load(t.Context(), "", "a", tools)
 		if err != nil {
 			require.ErrorIs(t, err, agents.ErrDamaged)
 			return

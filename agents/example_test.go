@@ -28,10 +28,16 @@ func Example() {
 		return
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	store := agents.In(dir)
-	fmt.Println(store.Save("acme", agents.Agent{Name: "clerk", AllowedTools: []string{"ad"}}, tools))
-	fmt.Println(store.Save("acme", agents.Agent{Name: "clerk", AllowedTools: []string{"add"}}, tools))
-	clerk, unknown, err := store.Load("acme", "clerk", tools)
+	ctx := context.Background()
+	store, err := agents.Open(ctx, dir, "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = store.Close() }()
+	fmt.Println(store.Save(ctx, "acme", agents.Agent{Name: "clerk", AllowedTools: []string{"ad"}}, tools))
+	fmt.Println(store.Save(ctx, "acme", agents.Agent{Name: "clerk", AllowedTools: []string{"add"}}, tools))
+	clerk, unknown, err := store.Load(ctx, "acme", "clerk", tools)
 	fmt.Println(clerk.AllowedTools, unknown, err)
 	// Output:
 	// invalid agent: there is no tool ad; did you mean add?

@@ -2,38 +2,46 @@ package agents
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
+	"time"
 	"unicode/utf8"
 
-	"github.com/caisson-run/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Store keeps agents in a private folder, one file each. Any number of processes may use it at the same time: a file
-// is written whole or not at all, and of two that save the same agent the last one wins.
-type Store struct{ path string }
+// Store holds agents in a ledger. It is safe for concurrent use, also by several processes: of two that save the same
+// agent, the last one wins. Get one from [Open]. It must be closed.
+type Store struct{ documents *ledger.Documents }
 
-// In returns the store in a folder, which is created when the first agent is saved. The folder must be accessible only
-// to this user, and no tool may write to it, or it could choose its own agent's tools.
-func In(path string) Store { return Store{path} }
+// Open opens the agents of a state folder, or of the PostgreSQL database with a URL if it is not empty: those of
+// caisson.Options with this StateDir and Records.Database. The folder must be accessible only to this user, and no tool
+// may write to it, or it could choose its own agent's tools. It is created when the first agent is saved. Agents that
+// an earlier version has stored in files of the folder are imported.
+func Open(ctx context.Context, stateDir, database string) (*Store, error) {
+	documents, err := ledger.OpenDocuments(ctx, ledger.AgentKind, stateDir, database)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{documents}, nil
+}
 
-// schema is the version of the file format, and maxFile the maximum size of a file in bytes.
+// Close closes the store.
+func (s *Store) Close() error { return s.documents.Close() }
+
+// schema is the version of the stored form, and maxSize its maximum size in bytes.
 const (
 	schema  = "caisson-agent/v1"
-	maxFile = 2 << 20
+	maxSize = 2 << 20
+	// loadTime is how long a call waits for its agent when the ledger does not answer.
+	loadTime = 10 * time.Second
 )
 
-// stored is the content of a file.
+// stored is what is stored of an agent.
 type stored struct {
 	Schema string `json:"schema"`
 	Tenant string `json:"tenant"`
@@ -42,7 +50,7 @@ type stored struct {
 
 // Save checks and stores an agent, in place of any with its name. The error is an [*Error] with all problems if
 // something in the agent is wrong, such as an unknown tool. Then nothing is stored.
-func (s Store) Save(tenant string, agent Agent, tools toolSet) error {
+func (s *Store) Save(ctx context.Context, tenant string, agent Agent, tools toolSet) error {
 	if !utf8.ValidString(tenant) {
 		return &Error{[]string{"the tenant's name is not valid UTF-8"}}
 	}
@@ -54,38 +62,28 @@ func (s Store) Save(tenant string, agent Agent, tools toolSet) error {
 	if err != nil {
 		return err
 	}
-	if len(content) > maxFile {
-		return &Error{[]string{fmt.Sprintf("it has %d bytes, more than %d", len(content), maxFile)}}
+	if len(content) > maxSize {
+		return &Error{[]string{fmt.Sprintf("it has %d bytes, more than %d", len(content), maxSize)}}
 	}
-	root, err := s.root(folder.Make, tenant)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }()
-	return folder.Write(root, fileOf(agent.Name), content)
+	return s.documents.Change(ctx, tenant, agent.Name, func([]byte) ([]byte, error) { return content, nil })
 }
 
 // Load returns an agent, and the names in it of tools that no longer exist, which it leaves out of AllowedTools. The
 // error wraps [ErrNotFound] or [ErrDamaged].
-func (s Store) Load(tenant, name string, tools toolSet) (agent Agent, unknown []string, err error) {
+func (s *Store) Load(
+	ctx context.Context, tenant, name string, tools toolSet,
+) (agent Agent, unknown []string, err error) {
 	if !agentName.MatchString(name) {
-		return Agent{}, nil, fmt.Errorf("%w: %s", ErrNotFound, tool.Shown(name, 64))
+		return Agent{}, nil, notFound(name)
 	}
-	root, err := s.root(folder.Open, tenant)
-	if err != nil {
-		return Agent{}, nil, notFound(name, err)
-	}
-	defer func() { _ = root.Close() }()
-	return load(root, tenant, name, tools)
-}
-
-func load(root *os.Root, tenant, name string, tools toolSet) (agent Agent, unknown []string, err error) {
-	content, err := folder.Read(root, fileOf(name), maxFile)
-	if errors.Is(err, folder.ErrTooLarge) || errors.Is(err, folder.ErrIrregular) {
-		return Agent{}, nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	content, err := s.documents.Read(ctx, tenant, name)
+	if errors.Is(err, ledger.ErrNotFound) {
+		err = notFound(name)
 	}
 	if err != nil {
-		return Agent{}, nil, notFound(name, err)
+		return Agent{}, nil, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
@@ -107,70 +105,24 @@ func load(root *os.Root, tenant, name string, tools toolSet) (agent Agent, unkno
 	return agent, unknown, nil
 }
 
-// root opens the folder of a tenant's agents.
-func (s Store) root(open func(path string) (*os.Root, error), tenant string) (*os.Root, error) {
-	root, err := open(s.dir(tenant))
-	if errors.Is(err, folder.ErrExposed) {
-		err = fmt.Errorf("%s: %w", s.dir(tenant), err)
-	}
-	return root, err
-}
-
-func notFound(name string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s", ErrNotFound, name)
-	}
-	return fmt.Errorf("agent %s: %w", name, err)
-}
+func notFound(name string) error { return fmt.Errorf("%w: %s", ErrNotFound, tool.Shown(name, 64)) }
 
 // Names returns the names of a tenant's agents, sorted.
-func (s Store) Names(tenant string) ([]string, error) {
-	root, err := s.root(folder.Open, tenant)
-	if errors.Is(err, fs.ErrNotExist) {
-		return []string{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }()
-	files, err := folder.Look(root)
-	if err != nil {
-		return nil, err
-	}
-	names := []string{}
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		name, isAgent := strings.CutSuffix(strings.TrimPrefix(file, filePrefix), folder.Suffix)
-		if isAgent && file == fileOf(name) && agentName.MatchString(name) {
-			names = append(names, name)
-		}
-	}
-	return names, nil
+func (s *Store) Names(ctx context.Context, tenant string) ([]string, error) {
+	names, err := s.documents.Names(ctx, tenant)
+	slices.Sort(names)
+	return append([]string{}, names...), err
 }
 
 // Remove removes an agent. The error wraps [ErrNotFound] if there is none.
-func (s Store) Remove(tenant, name string) error {
+func (s *Store) Remove(ctx context.Context, tenant, name string) error {
 	if !agentName.MatchString(name) {
-		return fmt.Errorf("%w: %s", ErrNotFound, tool.Shown(name, 64))
+		return notFound(name)
 	}
-	root, err := s.root(folder.Open, tenant)
-	if err != nil {
-		return notFound(name, err)
-	}
-	defer func() { _ = root.Close() }()
-	if _, err := root.Lstat(fileOf(name)); err != nil {
-		return notFound(name, err)
-	}
-	return folder.Remove(root, fileOf(name))
-}
-
-// filePrefix begins the name of an agent's file: some names mean a device on some systems.
-const filePrefix = "agent."
-
-func fileOf(name string) string { return filePrefix + name + folder.Suffix }
-
-// dir returns the folder that holds the agents of a tenant, whose name may hold anything. No tool may be able to write
-// to it.
-func (s Store) dir(tenant string) string {
-	digest := sha256.Sum256([]byte("caisson-tenant/v1 " + tenant))
-	return filepath.Join(s.path, hex.EncodeToString(digest[:]))
+	return s.documents.Change(ctx, tenant, name, func(old []byte) ([]byte, error) {
+		if old == nil {
+			return nil, notFound(name)
+		}
+		return nil, nil
+	})
 }

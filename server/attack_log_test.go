@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/internal/sampling"
 	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/server/auth"
@@ -30,11 +31,12 @@ func TestAttackDamagedToken(t *testing.T) {
 		logged  string
 	}{{"damaged", true, http.StatusInternalServerError, "tokens cannot be checked"}, {"control: whole", false, http.StatusUnauthorized, "its secret is wrong"}} {
 		t.Run(test.name, func(t *testing.T) {
-			of := tokens(t)
+			state := stateFolder(t)
+			of := tokensIn(t, state)
 			works, _ := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
 			text, id := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
 			if test.damaged {
-				require.NoError(t, os.WriteFile(filepath.Join(of.Dir(), "token."+id+".json"), []byte("{"), 0o600))
+				tooltest.Place(t, state, ledger.TokenKind, "", id, []byte("{"))
 			}
 			wrong := text[:len(text)-52] + strings.Repeat("a", 52)
 			for name, limits := range map[string]Limits{"waits": {Failures: 0.001}, "is not logged": {Failures: 1e6}} {
@@ -61,9 +63,10 @@ func TestAttackDamagedToken(t *testing.T) {
 // TestAttackLongPathsInTheLog: what clients without a token send does not make lines long. The control is that the path
 // is logged.
 func TestAttackLongPathsInTheLog(t *testing.T) {
-	of := tokens(t)
+	state := stateFolder(t)
+	of := tokensIn(t, state)
 	text, id := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
-	require.NoError(t, os.WriteFile(filepath.Join(of.Dir(), "token."+id+".json"), []byte("{"), 0o600))
+	tooltest.Place(t, state, ledger.TokenKind, "", id, []byte("{"))
 	r := start(t, Options{Tokens: of})
 	long := strings.Repeat("\xff", 31_000)
 	for name, header := range map[string]string{
@@ -87,17 +90,21 @@ func TestAttackLongPathsInTheLog(t *testing.T) {
 	}
 }
 
-// TestAttackUnreadableToken: a stream ends when its token cannot be read any more, since it may have been revoked. A
-// client can bring that about with connections that leave no descriptors. The control is a token that can be read.
+// TestAttackUnreadableToken: a stream ends when its token cannot be read any more, since it may have been revoked. New
+// requests are told to come later, and not that the token is wrong. The control is a server whose tokens can be read.
 func TestAttackUnreadableToken(t *testing.T) {
 	t.Parallel() // it waits for most of its time
-	of := tokens(t)
-	text, id := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
-	works, _ := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
-	r := start(t, Options{Tokens: of, Limits: Limits{Drain: time.Millisecond}}, waiting())
-	_, ended := r.waits(t, text)
-	_, control := r.waits(t, works)
-	file := filepath.Join(of.Dir(), "token."+id+".json")
+	begin := func() (r *running, text, state string, ended <-chan struct{}) {
+		state = stateFolder(t)
+		of := tokensIn(t, state)
+		text, _ = issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
+		r = start(t, Options{Tokens: of, Limits: Limits{Drain: time.Millisecond}}, waiting(), Endpoint{Pattern: "/echo", Handler: http.HandlerFunc(echo)})
+		_, ended = r.waits(t, text)
+		return r, text, state, ended
+	}
+	r, text, state, ended := begin()
+	controlled, works, _, control := begin()
+	file := filepath.Join(ledger.In(state), "ledger.db")
 	require.NoError(t, os.Remove(file))
 	require.NoError(t, os.Mkdir(file, 0o700))
 	select {
@@ -111,6 +118,12 @@ func TestAttackUnreadableToken(t *testing.T) {
 	default:
 	}
 	assert.Contains(t, r.log.String(), standing.ErrUnchecked.Error())
+	later := r.do(t, "GET", "/echo", "", "Authorization", "Bearer "+text)
+	assert.Equal(t, http.StatusServiceUnavailable, later.status)
+	assert.NotContains(t, later.body, "ledger")
+	assert.Empty(t, later.header.Get("WWW-Authenticate"))
+	assert.Contains(t, r.log.String(), "tokens cannot be checked")
+	assert.Equal(t, http.StatusOK, controlled.do(t, "GET", "/echo", "", "Authorization", "Bearer "+works).status)
 }
 
 // TestConnectionsLeaveDescriptors: the server holds fewer connections than there are descriptors, and says so.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -158,18 +159,28 @@ func TestAttackDescriptorsOfTools(t *testing.T) {
 		assert.LessOrEqual(t, time.Since(began), scarceTime)
 		accepts(40)
 		assert.Equal(t, 64, held())
+
+		c.dropAll()
+		tries, reads := 0, context.WithValue(t.Context(), connectionKey{}, accepts(8))
+		require.NoError(t, withDescriptors(reads, func() error { // such as from a database that has ended its connections
+			if tries++; held() == 8 {
+				return &net.OpError{Op: "dial", Net: "unix", Err: syscall.EMFILE}
+			}
+			return nil
+		}))
+		assert.Equal(t, 2, tries, "connections give their descriptors to what reads tokens")
 	})
 }
 
 // TestAttackTwoTokens: a request is read as one thing only. One that shows two tokens is another caller's to a proxy
 // that reads the other, such as to count or to log requests.
 func TestAttackTwoTokens(t *testing.T) {
-	tokens := auth.In(t.TempDir() + "/tokens")
-	one, _, err := tokens.Create(auth.Token{Tenant: "acme", Scopes: auth.Scopes()})
+	of := tokens(t)
+	one, _, err := of.Create(t.Context(), auth.Token{Tenant: "acme", Scopes: auth.Scopes()})
 	require.NoError(t, err)
-	other, _, err := tokens.Create(auth.Token{Tenant: "evil", Scopes: auth.Scopes()})
+	other, _, err := of.Create(t.Context(), auth.Token{Tenant: "evil", Scopes: auth.Scopes()})
 	require.NoError(t, err)
-	s := start(t, Options{Tokens: tokens})
+	s := start(t, Options{Tokens: of})
 	for name, values := range map[string][]string{"two tokens": {"Bearer " + one, "Bearer " + other}, "a token and none": {"Bearer " + one, "Basic YTpi"}, "the same twice": {"Bearer " + one, "Bearer " + one}} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/echo", nil)
 		require.NoError(t, err)

@@ -187,15 +187,20 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p problem.Proble
 	problem.Write(w, p)
 }
 
-// failed answers a request that the server cannot handle. The cause is for the log, which gets a sample of many.
+// failed answers a request that the server cannot handle, or not now. The cause is for the log, which gets a sample of
+// many.
 func (s *Server) failed(w http.ResponseWriter, r *http.Request, what string, cause ...any) {
 	id := uuid.NewString()
 	c, _ := auth.From(r.Context())
-	if hidden, ok := s.refusals.take(refusalKind{http.StatusInternalServerError, c.ID}); ok {
+	p := problem.Problem{Status: http.StatusInternalServerError,
+		Detail: "the server failed; its log says why, under this id", ID: id}
+	if err, ok := cause[len(cause)-1].(error); ok && errors.Is(err, standing.ErrUnreadable) {
+		p.Status, p.Detail = http.StatusServiceUnavailable, standing.LaterDetail
+	}
+	if hidden, ok := s.refusals.take(refusalKind{p.Status, c.ID}); ok {
 		s.log.ErrorContext(r.Context(), what, append(append([]any{"id", id}, described(r, hidden)...), cause...)...)
 	}
-	problem.Write(w, problem.Problem{Status: http.StatusInternalServerError,
-		Detail: "the server failed; its log says why, under this id", ID: id})
+	problem.Write(w, p)
 }
 
 // gate decides who comes in.
@@ -366,7 +371,10 @@ func (g *gate) showsToken(
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	var token auth.Token
 	ctx := r.Context()
-	err := withDescriptors(ctx, func() (err error) { token, err = s.options.Tokens.Check(text); return err })
+	err := readTokens(ctx, func(ctx context.Context) (err error) {
+		token, err = s.options.Tokens.Check(ctx, text)
+		return err
+	})
 	// For the log, which names a token that has expired or was revoked.
 	r = r.WithContext(auth.With(ctx, token.Caller()))
 	switch {
@@ -405,7 +413,7 @@ func (g *gate) showsToken(
 		return caller, nil, nil
 	}
 	return caller, func() error {
-		return withDescriptors(ctx, func() error { return s.options.Tokens.Recheck(text, token) })
+		return readTokens(ctx, func(ctx context.Context) error { return s.options.Tokens.Recheck(ctx, text, token) })
 	}, answered
 }
 
@@ -428,7 +436,7 @@ func (s *Server) requiresToken(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	exist := false
-	err := withDescriptors(ctx, func() (err error) { exist, err = s.options.Tokens.Exist(); return err })
+	err := readTokens(ctx, func(ctx context.Context) (err error) { exist, err = s.options.Tokens.Exist(ctx); return err })
 	if exist {
 		s.closing.Do(func() {
 			s.log.Warn(
@@ -437,6 +445,13 @@ func (s *Server) requiresToken(ctx context.Context) (bool, error) {
 		})
 	}
 	return exist, err
+}
+
+// readTokens reads tokens for the request of a context. That its client has disconnected does not mean that they cannot
+// be read.
+func readTokens(ctx context.Context, read func(ctx context.Context) error) error {
+	reading := context.WithoutCancel(ctx)
+	return standing.OfRead(withDescriptors(ctx, func() error { return read(reading) }))
 }
 
 // checkOpen returns why a caller without a token may no longer act, or nil.

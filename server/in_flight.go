@@ -89,9 +89,8 @@ func (u *inFlight) tryEnter(sharer string) (left func(), ok bool) {
 // rest.
 const recheck = 200 * time.Millisecond
 
-// maxUnchecked is the maximum number of checks in a row that fail because the token cannot be read. It may have been
-// revoked.
-const maxUnchecked = 6
+// maxUnchecked is for how long checks may fail because the token cannot be read. It may have been revoked.
+const maxUnchecked = time.Second
 
 // whileAllowed returns the request with a context that ends with it, or soon after its client has disconnected or check
 // reports that the caller may no longer act: a stream of events must not outlive the right to see it. The rest of the
@@ -110,15 +109,16 @@ func (s *Server) whileAllowed(
 	first := time.AfterFunc(recheck, func() {
 		look := time.NewTicker(recheck)
 		defer look.Stop()
-		unchecked := 0
+		checked := time.Now()
 		for answering.Err() == nil {
 			if connectionFor(r).isGone() { // net/http does not notice if the client has sent something else before
 				cancel(nil)
 			}
+			began := time.Now()
 			err := check()
 			if err == nil {
-				unchecked = 0
-			} else if unchecked++; unchecked >= maxUnchecked {
+				checked = began
+			} else if time.Since(checked) >= maxUnchecked {
 				err = fmt.Errorf("%w: %w", standing.ErrUnchecked, err)
 			}
 			if standing.IsEnd(err) {

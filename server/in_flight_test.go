@@ -5,8 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -15,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/ledger"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/server/auth"
 )
 
@@ -113,7 +113,8 @@ func TestRequestsWaitForAnEnd(t *testing.T) {
 // A stream that was begun with a token is read on after the token was revoked, or has expired.
 func TestAttackStreamsOutliveTokens(t *testing.T) {
 	t.Parallel() // it waits for most of its time
-	of := tokens(t)
+	state := stateFolder(t)
+	of := tokensIn(t, state)
 	revoked, id := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
 	expires, _ := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}, Expires: time.Now().Add(2500 * time.Millisecond)})
 	works, _ := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
@@ -121,7 +122,7 @@ func TestAttackStreamsOutliveTokens(t *testing.T) {
 	_, revokedEnded := r.waits(t, revoked)
 	_, expiredEnded := r.waits(t, expires)
 	_, control := r.waits(t, works)
-	_, err := auth.In(of.Dir()).Revoke(id) // by another process
+	_, err := tokensIn(t, state).Revoke(t.Context(), id) // by another process
 	require.NoError(t, err)
 	select {
 	case <-revokedEnded:
@@ -152,7 +153,8 @@ func TestAttackRevokedWhileSending(t *testing.T) {
 		rest    bool // the rest is sent, half a second later
 	}{{"and the rest follows", true, true}, {"and no more comes", true, false}, {"control", false, true}} {
 		t.Run(test.name, func(t *testing.T) {
-			known := tokens(t)
+			state := stateFolder(t)
+			known := tokensIn(t, state)
 			token, id := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Call}})
 			began, done := make(chan struct{}), make(chan error, 1)
 			effect := Endpoint{Pattern: "/effect", Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -165,7 +167,7 @@ func TestAttackRevokedWhileSending(t *testing.T) {
 			send(t, c, "POST /effect HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\nAuthorization: Bearer "+token+"\r\n\r\n"+half)
 			<-began
 			if test.revoked {
-				_, err := auth.In(known.Dir()).Revoke(id) // by another process
+				_, err := tokensIn(t, state).Revoke(t.Context(), id) // by another process
 				require.NoError(t, err)
 			}
 			if test.rest {
@@ -217,7 +219,8 @@ func TestAttackUnreadBodiesOfOneTenant(t *testing.T) {
 // ends what such callers have begun, also if the token is removed.
 func TestAttackFirstToken(t *testing.T) {
 	t.Parallel() // it waits for most of its time
-	known := tokens(t)
+	state := stateFolder(t)
+	known := tokensIn(t, state)
 	_, err := New(Options{Addr: ":0", Tokens: known, Open: true})
 	require.ErrorIs(t, err, ErrOpen)
 	_, err = New(Options{Open: true})
@@ -228,7 +231,7 @@ func TestAttackFirstToken(t *testing.T) {
 	body := dial(t, r)
 	send(t, body, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nx")
 
-	token, id := issued(t, auth.In(known.Dir()), auth.Token{User: "ada", Scopes: []auth.Scope{auth.Read}}) // by another process
+	token, id := issued(t, tokensIn(t, state), auth.Token{User: "ada", Scopes: []auth.Scope{auth.Read}}) // by another process
 	refused := func() bool { return r.do(t, "GET", "/echo", "").status == http.StatusUnauthorized }
 	require.Eventually(t, refused, 10*time.Second, 10*time.Millisecond)
 	assert.Equal(t, "|ada|[read]|", r.do(t, "GET", "/echo", "", "Authorization", "Bearer "+token).body)
@@ -239,7 +242,7 @@ func TestAttackFirstToken(t *testing.T) {
 	}
 	require.NoError(t, body.SetReadDeadline(time.Now().Add(10*time.Second)))
 	assert.Contains(t, firstLine(t, body), "413", "echo's answer to a body that it cannot read")
-	require.NoError(t, os.Remove(filepath.Join(known.Dir(), "token."+id+".json")))
+	tooltest.Place(t, state, ledger.TokenKind, "", id, nil)
 	time.Sleep(600 * time.Millisecond) // Tokens trusts what it has read for half a second
 	assert.True(t, refused())
 	assert.Contains(t, r.log.String(), "requests need a token from now on")
@@ -256,7 +259,8 @@ func TestAttackLongAnswersOutliveTokens(t *testing.T) {
 	})}
 	for _, revoke := range []bool{true, false} {
 		t.Run("revoked: "+strconv.FormatBool(revoke), func(t *testing.T) {
-			of := tokens(t)
+			state := stateFolder(t)
+			of := tokensIn(t, state)
 			token, id := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
 			r := start(t, Options{Tokens: of, Limits: Limits{Drain: time.Millisecond}}, door)
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/long", nil)
@@ -266,7 +270,7 @@ func TestAttackLongAnswersOutliveTokens(t *testing.T) {
 			require.NoError(t, err)
 			defer response.Body.Close()
 			if revoke {
-				_, err = auth.In(of.Dir()).Revoke(id) // by another process
+				_, err = tokensIn(t, state).Revoke(t.Context(), id) // by another process
 				require.NoError(t, err)
 				time.Sleep(1500 * time.Millisecond) // a second, and what a busy machine takes
 			}
@@ -292,14 +296,15 @@ func TestAttackLateAnswers(t *testing.T) {
 		n, _ := w.Write(make([]byte, 1<<20))
 		written <- n
 	})}
-	of := tokens(t)
+	state := stateFolder(t)
+	of := tokensIn(t, state)
 	token, id := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
 	r := start(t, Options{Tokens: of}, door)
 	c := dial(t, r)
 	send(t, c, "GET /late HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+token+"\r\n\r\n")
 	go func() { _, _ = io.Copy(io.Discard, c) }()
 	<-began
-	_, err := auth.In(of.Dir()).Revoke(id) // by another process
+	_, err := tokensIn(t, state).Revoke(t.Context(), id) // by another process
 	require.NoError(t, err)
 	assert.Equal(t, piece, <-written)
 }

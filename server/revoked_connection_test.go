@@ -42,7 +42,8 @@ func TestAttackConnectionsOutliveTokens(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			of := tokens(t)
+			state := stateFolder(t)
+			of := tokensIn(t, state)
 			token, id := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Call}})
 			other, _ := issued(t, of, auth.Token{Tenant: "other", Scopes: []auth.Scope{auth.Call}})
 			began, end := make(chan struct{}), make(chan struct{})
@@ -76,7 +77,7 @@ func TestAttackConnectionsOutliveTokens(t *testing.T) {
 			send(t, c, requests)
 			<-began
 			if test.revoked {
-				_, err := auth.In(of.Dir()).Revoke(id) // by another process
+				_, err := tokensIn(t, state).Revoke(t.Context(), id) // by another process
 				require.NoError(t, err)
 			} else {
 				close(end)
@@ -157,7 +158,8 @@ func TestAttackLastPiecesOutliveTokens(t *testing.T) {
 	}{{"revoked", true}, {"control", false}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			of := tokens(t)
+			state := stateFolder(t)
+			of := tokensIn(t, state)
 			token, id := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
 			other, _ := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
 			var running, ended atomic.Int32
@@ -190,7 +192,7 @@ func TestAttackLastPiecesOutliveTokens(t *testing.T) {
 				assert.False(t, isFree())
 				return
 			}
-			_, err := auth.In(of.Dir()).Revoke(id) // by another process
+			_, err := tokensIn(t, state).Revoke(t.Context(), id) // by another process
 			require.NoError(t, err)
 			assert.Eventually(t, isFree, 8*time.Second, 50*time.Millisecond, "the tenant has its place again")
 		})
@@ -228,7 +230,8 @@ func TestAttackHandlersThatWait(t *testing.T) {
 	for name, revoked := range map[string]bool{"revoked": true, "control": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			of := tokens(t)
+			state := stateFolder(t)
+			of := tokensIn(t, state)
 			token, id := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Call}})
 			began, end := make(chan struct{}), make(chan struct{})
 			r := start(t, Options{Tokens: of}, Endpoint{Pattern: "/stuck", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -240,7 +243,7 @@ func TestAttackHandlersThatWait(t *testing.T) {
 			send(t, c, "POST /stuck HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nAuthorization: Bearer "+token+"\r\n\r\n")
 			<-began
 			if revoked {
-				noerr.Get(auth.In(of.Dir()).Revoke(id))(t)
+				noerr.Get(tokensIn(t, state).Revoke(t.Context(), id))(t)
 			}
 			require.NoError(t, c.SetReadDeadline(time.Now().Add(noWords+2*time.Second)))
 			_, err := c.Read(make([]byte, 1))

@@ -48,7 +48,8 @@ func TestAttackStallsOutliveTokens(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			of := tokens(t)
+			state := stateFolder(t)
+			of := tokensIn(t, state)
 			token, id := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
 			other, _ := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
 			began, ended := make(chan struct{}), make(chan error, 1)
@@ -62,7 +63,7 @@ func TestAttackStallsOutliveTokens(t *testing.T) {
 			<-began
 			wait := 2 * time.Second
 			if test.revoked {
-				_, err := auth.In(of.Dir()).Revoke(id) // by another process
+				_, err := tokensIn(t, state).Revoke(t.Context(), id) // by another process
 				require.NoError(t, err)
 				wait = 8 * time.Second // a second, and what a busy machine takes
 			}

@@ -126,13 +126,27 @@ func (r *running) do(t testing.TB, method, path, body string, header ...string) 
 	return answer{response.StatusCode, response.Header, string(text)}
 }
 
+// stateFolder returns the path of a state folder, which is made with the first token.
+func stateFolder(t testing.TB) string { return filepath.Join(t.TempDir(), "state") }
+
+// tokens opens tokens in a new state folder.
 func tokens(t testing.TB) *auth.Tokens {
-	return auth.In(filepath.Join(t.TempDir(), "tokens"))
+	t.Helper()
+	return tokensIn(t, stateFolder(t))
+}
+
+// tokensIn opens the tokens in a state folder until the end of the test, as another process does.
+func tokensIn(t testing.TB, state string) *auth.Tokens {
+	t.Helper()
+	of, err := auth.Open(t.Context(), state, "")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, of.Close()) })
+	return of
 }
 
 func issued(t testing.TB, of *auth.Tokens, token auth.Token) (text, id string) {
 	t.Helper()
-	text, made, err := of.Create(token)
+	text, made, err := of.Create(t.Context(), token)
 	require.NoError(t, err)
 	return text, made.ID
 }
@@ -184,7 +198,7 @@ func TestAttackTokens(t *testing.T) {
 	assert.Equal(t, "acme|ada|[read]|", r.do(t, "GET", "/echo", "", "Authorization", "bearer "+acme).body, "the control")
 	assert.Equal(t, "other||[call]|", r.do(t, "GET", "/echo", "", "Authorization", "Bearer "+other).body)
 	assert.Equal(t, http.StatusOK, r.do(t, "GET", "/healthz", "").status)
-	_, err := known.Revoke(id)
+	_, err := known.Revoke(t.Context(), id)
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusUnauthorized, r.do(t, "GET", "/echo", "", "Authorization", "Bearer "+acme).status)
 	log := r.log.String()
@@ -511,7 +525,7 @@ func TestAttackFloodedLog(t *testing.T) {
 	known := tokens(t)
 	works, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
 	revoked, id := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
-	_, err := known.Revoke(id)
+	_, err := known.Revoke(t.Context(), id)
 	require.NoError(t, err)
 	r := start(t, Options{Tokens: known, Limits: Limits{Failures: 1e6, Requests: 1}})
 	const flood = 1000

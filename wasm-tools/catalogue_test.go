@@ -19,6 +19,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -116,9 +117,9 @@ func TestDefaultToolsThatAreShipped(t *testing.T) {
 // TestAgentsOfShippedTools: a stored agent decides which tools its model is offered and may run, in another process
 // too.
 func TestAgentsOfShippedTools(t *testing.T) {
-	h, dir := host(t), t.TempDir()
-	require.NoError(t, agents.In(dir).Save("acme", agents.Agent{Name: "clerk", AllowedTools: []string{"web_fetch", toolname.Calculator}}, h.Registry()))
-	agent, unknown, err := agents.In(dir).Load("acme", "clerk", h.Registry())
+	h, dir := host(t), filepath.Join(t.TempDir(), "state")
+	require.NoError(t, tooltest.Agents(t, dir).Save(t.Context(), "acme", agents.Agent{Name: "clerk", AllowedTools: []string{"web_fetch", toolname.Calculator}}, h.Registry()))
+	agent, unknown, err := tooltest.Agents(t, dir).Load(t.Context(), "acme", "clerk", h.Registry())
 	require.NoError(t, err)
 	assert.Empty(t, unknown)
 	assert.Equal(t, []string{toolname.FetchPage, toolname.Calculator}, agent.AllowedTools)

@@ -11,14 +11,15 @@ import (
 
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/internal/terminal"
 )
 
 const agentHelp = `An agent is a named set of tools. Caisson also stores settings for the program that runs
 the agent, and does not use them itself. With --agent NAME, "caisson list --definitions",
 "caisson mcp" and "caisson serve" offer only the agent's tools to the model, and every
-command and server refuses calls of other tools. Agents are stored in the state folder, in
-files that only the current user can read.
+command and server refuses calls of other tools. Agents are stored in the state folder, or
+in the database of --ledger, which servers can share.
 
 Each tenant has its own agents. --tenant NAME selects the tenant, also for the calls of
 "caisson call" and "caisson batch". NAME may be any name. Without --tenant, agents and calls
@@ -37,7 +38,7 @@ func newAgent(o options) *cobra.Command {
 func newAgentList(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "list", Short: "list the agents", Long: "List the names of the agents.", Args: positional(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error { return o.agentList() },
+		RunE: func(command *cobra.Command, _ []string) error { return o.agentList(command.Context()) },
 	}
 	o.agentFolderFlag(command)
 	o.outputFlags(command, "print one JSON array")
@@ -77,7 +78,7 @@ func newAgentSet(o options) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&agent.Mode, "mode", "", "store `MODE` for the program that runs the agent, such as smart-reasoning")
-	flags.IntVar(&agent.MaxIterations, "max-iterations", agents.DefaultIterations,
+	flags.IntVar(&agent.MaxIterations, "max-iterations", 10, // as [agents.Store.Save]
 		"store that the program may ask the model `N` times in one run")
 	flags.BoolVar(&agent.Reflection, "reflection", false, "store that the agent reviews its own work")
 	o.toolFlags(command)
@@ -98,12 +99,10 @@ func newAgentSet(o options) *cobra.Command {
 func newAgentRemove(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "remove NAME", Short: "remove an agent", Long: "Remove an agent.", Args: positional(1, 1, "NAME"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			store, err := o.agents()
-			if err != nil {
-				return err
-			}
-			return o.agentProblem(store.Remove(o.tenant, args[0]))
+		RunE: func(command *cobra.Command, args []string) error {
+			return o.withAgents(command.Context(), func(store *agents.Store) error {
+				return store.Remove(command.Context(), o.tenant, args[0])
+			})
 		},
 	}
 	o.agentFolderFlag(command)
@@ -111,19 +110,18 @@ func newAgentRemove(o options) *cobra.Command {
 	return command
 }
 
-func (o *options) agentList() error {
-	store, err := o.agents()
+func (o *options) agentList(ctx context.Context) error {
+	var names []string
+	err := o.withAgents(ctx, func(store *agents.Store) (err error) {
+		names, err = store.Names(ctx, o.tenant)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	names, err := store.Names(o.tenant)
-	if err != nil {
-		return o.agentProblem(err)
-	}
 	text := ""
 	if len(names) == 0 {
-		o.hint(`there are no agents; "` + o.repeatFlags("caisson agent set NAME TOOL…", "state-dir", "tenant") +
-			`" creates one`)
+		o.hint(`there are no agents; "` + o.repeatFlags("caisson agent set NAME TOOL…", agentFlagNames...) + `" creates one`)
 	}
 	for _, name := range names {
 		text += name + "\n"
@@ -137,7 +135,7 @@ func (o *options) agentShow(ctx context.Context, name string) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
-	agent, err := h.agentNamed(name)
+	agent, err := h.agentNamed(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -150,7 +148,7 @@ func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) 
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
-	store, err := h.agents()
+	store, err := h.agents(ctx)
 	if err != nil {
 		return err
 	}
@@ -165,10 +163,10 @@ func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) 
 			o.hint("of the default tools, these are not loaded: " + strings.Join(missing, ", "))
 		}
 	}
-	if err := store.Save(o.tenant, agent, h.registry); err != nil {
+	if err := store.Save(ctx, o.tenant, agent, h.registry); err != nil {
 		return o.agentProblem(err)
 	}
-	saved, err := h.agentNamed(agent.Name)
+	saved, err := h.agentNamed(ctx, agent.Name)
 	if err != nil {
 		return err
 	}
@@ -195,6 +193,7 @@ func agentText(a agents.Agent) string {
 func (o *options) agentFolderFlag(command *cobra.Command) {
 	o.command = command
 	o.stateFlag(command, "agents are stored in `DIR`")
+	o.ledgerFlag(command, "agents are stored")
 	o.tenantFlag(command, "the agents of the tenant `NAME`")
 }
 
@@ -229,10 +228,27 @@ func parseTenant(text string) (string, error) {
 	return text, nil
 }
 
-func (o *options) agents() (agents.Store, error) {
-	dir, err := o.stateFolderOf("agents")
-	return agents.In(dir), err
+// withAgents opens the store of agents while work runs.
+func (o *options) withAgents(ctx context.Context, work func(store *agents.Store) error) error {
+	store, err := o.openAgents(ctx)
+	if err != nil {
+		return err
+	}
+	err = work(store)
+	return o.agentProblem(cmp.Or(err, store.Close()))
 }
+
+func (o *options) openAgents(ctx context.Context) (*agents.Store, error) {
+	state, url, err := o.storedIn(ledger.AgentKind)
+	if err != nil {
+		return nil, err
+	}
+	store, err := agents.Open(ctx, state, url)
+	return store, o.agentProblem(err)
+}
+
+// agentFlagNames are the flags that say where an agent is.
+var agentFlagNames = append([]string{"tenant"}, ledgerNames...)
 
 func (o *options) agentProblem(err error) error {
 	invalid, isInvalid := errors.AsType[*agents.Error](err)
@@ -240,31 +256,33 @@ func (o *options) agentProblem(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, agents.ErrNotFound):
-		return failed(exitUsage, err.Error(), terminal.ToRun(o.repeatFlags("caisson agent list", "state-dir", "tenant"))+
+		return failed(exitUsage, err.Error(), terminal.ToRun(o.repeatFlags("caisson agent list", agentFlagNames...))+
 			" to see which there are")
 	case errors.Is(err, agents.ErrDamaged):
 		return failed(exitUsage, err.Error(), `replace it with "caisson agent set", or remove it with "caisson agent remove"`)
 	case isInvalid:
 		return failedEach(invalid.Problems, terminal.ToRun("caisson agent set --help"))
 	}
-	return failed(exitFailed, err.Error(), "name another folder with --state-dir DIR")
+	return o.storeProblem(err)
 }
 
-// agents returns the store of agents. No tool may be able to write there: it could give its agent more tools.
-func (h *host) agents() (agents.Store, error) {
-	dir, err := h.options.stateFolderOf("agents")
-	if err != nil {
-		return agents.Store{}, err
+// agents returns the store of agents, which is open until the host is closed. No tool may be able to write there: it
+// could give its agent more tools.
+func (h *host) agents(ctx context.Context) (_ *agents.Store, err error) {
+	if h.stored == nil {
+		if h.stored, err = h.options.openAgents(ctx); err != nil {
+			return nil, err
+		}
 	}
-	return agents.In(dir), h.keepsFromTools(dir, "agents are", "it could give its agent more tools")
+	return h.stored, h.keepsStoreFromTools(ledger.AgentKind, "it could give its agent more tools")
 }
 
-func (h *host) agentNamed(name string) (agents.Agent, error) {
-	store, err := h.agents()
+func (h *host) agentNamed(ctx context.Context, name string) (agents.Agent, error) {
+	store, err := h.agents(ctx)
 	if err != nil {
 		return agents.Agent{}, err
 	}
-	agent, unknown, err := store.Load(h.options.tenant, name, h.registry)
+	agent, unknown, err := store.Load(ctx, h.options.tenant, name, h.registry)
 	if err != nil {
 		return agents.Agent{}, h.options.agentProblem(err)
 	}
@@ -290,10 +308,10 @@ func (h *host) describeRenamed(names []string) []string {
 }
 
 // allowedTools returns the names of the chosen agent's tools, or nil if no agent is chosen.
-func (h *host) allowedTools() ([]string, error) {
+func (h *host) allowedTools(ctx context.Context) ([]string, error) {
 	if h.options.agent == "" {
 		return nil, nil
 	}
-	agent, err := h.agentNamed(h.options.agent)
+	agent, err := h.agentNamed(ctx, h.options.agent)
 	return jsontext.List(agent.AllowedTools), err
 }

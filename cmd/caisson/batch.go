@@ -139,7 +139,7 @@ func (o *batchOptions) batch(ctx context.Context, file string) (err error) {
 	if err := o.canWait(ctx, h, calls); err != nil {
 		return err
 	}
-	if err := h.start(); err != nil {
+	if err := h.start(ctx); err != nil {
 		return err
 	}
 	v := o.view(dialect)

@@ -46,7 +46,7 @@ func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error)
 	if err := o.keepsFromTools(h, place.Guarded()); err != nil {
 		return err
 	}
-	if err := h.start(); err != nil {
+	if err := h.start(ctx); err != nil {
 		return err
 	}
 	v := o.view(dialect)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/internal/terminal"
@@ -77,7 +78,7 @@ func (o *options) opened(ctx context.Context, use func(h *host) []cobra.Completi
 // toolNames completes the names of tools, except those that are given already.
 func (o *options) toolNames(ctx context.Context, given []string) []cobra.Completion {
 	return o.opened(ctx, func(h *host) (names []cobra.Completion) {
-		allowed, err := h.allowedTools()
+		allowed, err := h.allowedTools(ctx)
 		if err != nil {
 			return nil
 		}
@@ -180,11 +181,14 @@ func listedBy(n *schema.Node, seen map[*schema.Node]bool) []json.RawMessage {
 }
 
 func (o *options) completeAgents(
-	_ *cobra.Command, args []string, _ string,
+	command *cobra.Command, args []string, _ string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []string
-	if store, err := o.agents(); err == nil && len(args) == 0 {
-		names, _ = store.Names(o.tenant) // without readable agents, it completes nothing
+	if len(args) == 0 {
+		_ = o.withAgents(command.Context(), func(store *agents.Store) (err error) { // without any, it completes nothing
+			names, err = store.Names(command.Context(), o.tenant)
+			return err
+		})
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -42,7 +42,8 @@ type options struct {
 	agent        string  // whose tools are the only ones; empty for all
 	tenant       string  // the owner of the agents and of the calls; may be empty
 	stateDir     *string // for records and paused batches; "" for none, nil for the default
-	ledgerURL    string  // of the database with the records; "" for the state folder
+	ledgerURL    string  // of the database with records, agents and tokens; "" for the state folder
+	imports      bool    // whether agents and tokens of an earlier version are imported into the database
 	keepFor      time.Duration
 	keepRecords  int
 	relaxed      bool // records need not be durable before calls are answered

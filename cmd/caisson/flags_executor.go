@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	goruntime "runtime"
 	"time"
 
@@ -45,7 +44,7 @@ func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
 	o.limitFlags(command)
 	o.executorFlags(command, every, uncut)
 	o.stateFlag(command, state)
-	o.ledgerFlag(command, "keep the records")
+	o.ledgerFlag(command, "keep records, agents and tokens")
 	o.compileFlags(command)
 }
 
@@ -119,16 +118,38 @@ func (o *options) keeping() caisson.Records {
 	return caisson.Records{Database: o.ledgerURL, KeepFor: o.keepFor, KeepCalls: int64(o.keepRecords), Relaxed: o.relaxed}
 }
 
-func (o *options) stateFolderOf(name string) (string, error) {
-	dir, err := o.stateFolder()
-	if err == nil && dir == "" {
-		err = fmt.Errorf("there is no state folder, in which %s are stored", name)
+// storedIn returns where agents or tokens are stored: in the ledger of a state folder, or in a database. A server gets
+// both, since it imports what an earlier version has stored in files; other commands leave these alone.
+func (o *options) storedIn(kind ledger.Kind) (state, url string, err error) {
+	if o.ledgerURL != "" && !o.imports {
+		return "", o.ledgerURL, nil
+	}
+	state, err = o.stateFolder()
+	if o.ledgerURL != "" {
+		return state, o.ledgerURL, nil // without a state folder, there is nothing to import
+	}
+	if err == nil && state == "" {
+		err = fmt.Errorf("there is no state folder, in which %s are stored", kind)
 	}
 	if err != nil {
-		return "", failed(exitUsage, err.Error(), "name one with --state-dir DIR")
+		err = failed(exitUsage, err.Error(), "name one with --state-dir DIR, or a database with --ledger URL")
 	}
-	return filepath.Join(dir, name), nil
+	return state, "", err
 }
+
+// storeProblem returns the error of a store of agents or tokens.
+func (o *options) storeProblem(err error) error {
+	switch {
+	case errors.Is(err, ledger.ErrFull):
+		return failed(exitFailed, err.Error(), "make room on the disk")
+	case o.ledgerURL != "":
+		return failed(exitFailed, err.Error(), "give the URL of a PostgreSQL database with --ledger URL")
+	}
+	return failed(exitFailed, err.Error(), "name another folder with --state-dir DIR")
+}
+
+// ledgerNames are the flags that say where agents and tokens are stored.
+var ledgerNames = []string{"state-dir", "ledger"}
 
 // batches returns the folder of paused batches, or "" for none.
 func (o *options) batches() (batches.Folder, error) {

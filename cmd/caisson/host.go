@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/check"
 	"github.com/caisson-run/caisson/internal/interpreter"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
@@ -35,6 +38,7 @@ type host struct {
 	observer     *callObserver     // nil if no calls are run
 	stateProblem error             // the reason for a missing folder of records
 	keeps        bool              // whether records of calls are kept
+	stored       *agents.Store     // nil before [host.agents]
 }
 
 // lacksInterpreter reports whether a tool is a script whose interpreter is not installed.
@@ -83,6 +87,9 @@ func (h *host) serverLog(level slog.Level) *slog.Logger {
 // close closes the host, and prints a hint if a record was not kept. It waits for calls even if ctx
 // is done, except for one that cannot be stopped: the process is about to end then.
 func (h *host) close(ctx context.Context) error {
+	if h.stored != nil {
+		_ = h.stored.Close() // what was saved is durable
+	}
 	problem := h.CloseRecords(context.WithoutCancel(ctx))
 	if h.session != nil { // a command that serves has logged the problem
 		problem = cmp.Or(h.stateProblem, problem)
@@ -105,6 +112,25 @@ func (h *host) keepsFromTools(path, kept, harm string) error {
 			writer.Dir, harm), apartHint)
 	}
 	return err
+}
+
+// keepsStoreFromTools fails if a tool may write to where agents or tokens are stored, or where files of an earlier
+// version would be imported from.
+func (h *host) keepsStoreFromTools(kind ledger.Kind, harm string) error {
+	state, url, err := h.options.storedIn(kind)
+	if err != nil || state == "" {
+		return err
+	}
+	paths := []string{filepath.Join(state, string(kind))}
+	if url == "" {
+		paths = append(paths, ledger.In(state))
+	}
+	for _, path := range paths {
+		if err := h.keepsFromTools(path, string(kind)+" are", harm); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // whereTools says what to do if a tool was not found.

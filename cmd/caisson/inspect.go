@@ -59,6 +59,7 @@ func newInspect(o options) *cobra.Command {
 	o.toolFlags(command)
 	o.agentFlag(command)
 	o.stateFlag(command, "with --agent: agents are stored in `DIR`")
+	o.ledgerFlag(command, "with --agent: agents are stored")
 	o.limitFlags(command)
 	o.compileFlags(command)
 	o.outputFlags(command, "print one JSON object")
@@ -133,7 +134,7 @@ func (h *host) find(ctx context.Context, name string, p *progress) (view.Tool, e
 	}
 	m := entry.Manifest
 	listing, _ := h.registry.Listing(name)
-	allowed, err := h.allowedTools()
+	allowed, err := h.allowedTools(ctx)
 	if err != nil {
 		return view.Tool{}, err
 	}

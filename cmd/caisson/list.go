@@ -56,6 +56,7 @@ func newList(o options) *cobra.Command {
 	o.toolFlags(command)
 	o.agentFlag(command)
 	o.stateFlag(command, "with --agent: agents are stored in `DIR`")
+	o.ledgerFlag(command, "with --agent: agents are stored")
 	o.cacheFlag(command,
 		"cache the index of manifests in `DIR`; \"\" disables the cache (default: in the user's cache folder)")
 	o.logFlag(command)
@@ -77,7 +78,7 @@ func (o *options) list(ctx context.Context, all bool) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
-	allowed, err := h.allowedTools()
+	allowed, err := h.allowedTools(ctx)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (o *options) definitions(ctx context.Context, name string, strict bool) (er
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
-	allowed, err := h.allowedTools()
+	allowed, err := h.allowedTools(ctx)
 	if err != nil {
 		return err
 	}

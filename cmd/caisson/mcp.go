@@ -64,7 +64,7 @@ func (o *options) mcp(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := h.start(more...); err != nil {
+	if err := h.start(ctx, more...); err != nil {
 		return err
 	}
 	server, err := mcp.New(h.Host, mcp.Options{Version: readVersion().Version, Logger: h.serverLog(slog.LevelError)})
@@ -91,16 +91,16 @@ const toClose = time.Second
 
 // agentTools returns a function that reads which tools the chosen agent may call, and adds more. It is nil if no agent
 // is chosen. The agent may change while the command runs, and while a call waits for its approval.
-func (h *host) agentTools(more []string) (func() ([]string, error), error) {
+func (h *host) agentTools(ctx context.Context, more []string) (func() ([]string, error), error) {
 	if h.options.agent == "" {
 		return nil, nil
 	}
-	store, err := h.agents()
+	store, err := h.agents(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return func() ([]string, error) {
-		agent, _, err := store.Load(h.options.tenant, h.options.agent, h.registry)
+		agent, _, err := store.Load(ctx, h.options.tenant, h.options.agent, h.registry)
 		if err != nil {
 			return nil, err
 		}

@@ -13,16 +13,16 @@ import (
 )
 
 // start opens the session in which calls run. It ends with this process.
-func (h *host) start(more ...string) (err error) {
+func (h *host) start(ctx context.Context, more ...string) (err error) {
 	if err := h.asksOfTools(); err != nil {
 		return err
 	}
 	session := executor.SessionOptions{Tenant: h.options.tenant, Context: h.operator.context}
 	if h.options.agent != "" {
-		if _, err := h.agentNamed(h.options.agent); err != nil {
+		if _, err := h.agentNamed(ctx, h.options.agent); err != nil {
 			return err
 		}
-		if session.AllowedNow, err = h.agentTools(more); err != nil {
+		if session.AllowedNow, err = h.agentTools(ctx, more); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func (h *host) order(ctx context.Context, approved bool, call tool.Call) (execut
 			failed(exitUsage, fmt.Sprintf("%s is run by the client, and caisson call has no client", entry.Name),
 				`"caisson batch" prints the call, and accepts its output with --resume`)
 	}
-	if err := h.start(); err != nil {
+	if err := h.start(ctx); err != nil {
 		return executor.Report{}, err
 	}
 	report, err := h.execute(ctx, executor.Batch{Calls: []tool.Call{call}}, nil)

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/server"
@@ -109,7 +110,7 @@ func newServe(given options) *cobra.Command {
 	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)",
 		parsedInto(&o.Limits.Drain, parseDuration))
 	o.runFlags(command, "each call", "64KiB",
-		"store records for \"caisson explain\", agents and tokens in `DIR`; \"\" stores none")
+		"store records for \"caisson explain\", agents and tokens in `DIR`; \"\" stores none without --ledger")
 	flags.BoolVar(&o.quiet, "quiet", false, "print errors only: no hints, and no address")
 	o.completes(command)
 	return command
@@ -119,8 +120,12 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if o.Tokens, o.Open, err = o.tokensInUse(); err != nil {
+	o.imports = true
+	if o.Tokens, o.Open, err = o.tokensInUse(ctx); err != nil {
 		return err
+	}
+	if o.Tokens != nil {
+		defer func() { err = cmp.Or(err, o.Tokens.Close()) }()
 	}
 	counted := metrics.New()
 	h, err := o.open(ctx, openMode{serves: true, shared: o.hasTokens(), recorder: counted})
@@ -199,12 +204,11 @@ func (o *serveOptions) hasTokens() bool { return o.Tokens != nil && !o.Open }
 // callers sets who may call the server, and the tenant, agent and context values of their calls.
 func (o *serveOptions) callers(h *host) error {
 	o.Local = auth.Caller{Tenant: o.tenant, Agent: o.agent, Context: h.operator.context}
-	tokens := o.Tokens
-	if tokens == nil {
+	if o.Tokens == nil {
 		return nil
 	}
 	o.Caller = h.callerOf
-	err := h.keepsFromTools(tokens.Dir(), "tokens are", "it could create a token")
+	err := h.keepsStoreFromTools(ledger.TokenKind, "it could create a token")
 	switch {
 	case err != nil && o.hasTokens():
 		return err
@@ -249,13 +253,13 @@ func (h *host) callerOf(token auth.Token) (auth.Caller, error) {
 }
 
 func (o *serveOptions) serveHost(ctx context.Context, h *host, metrics http.Handler, log *slog.Logger) (err error) {
-	kept, agents, err := o.kept(h, log)
+	kept, agents, err := o.kept(ctx, h, log)
 	if err != nil {
 		return err
 	}
 	ending := context.WithoutCancel(ctx)
 	defer func() { err = cmp.Or(err, kept.Close(ending)) }()
-	if _, err := kept.Allowed(o.Local); err != nil {
+	if _, err := kept.Allowed(ctx, o.Local); err != nil {
 		return o.agentProblem(err)
 	}
 	protocol, err := mcp.New(h.Host,
@@ -278,14 +282,15 @@ func (o *serveOptions) serveHost(ctx context.Context, h *host, metrics http.Hand
 }
 
 // kept returns the sessions of callers, and the store of their agents, or nil without one.
-func (o *serveOptions) kept(h *host, log *slog.Logger) (*sessions.Sessions, *agents.Store, error) {
-	var stored *agents.Store
-	store, err := h.agents()
-	switch {
-	case err == nil:
-		stored = &store
-	case o.agent != "" || o.hasTokens():
-		return nil, nil, err
+func (o *serveOptions) kept(
+	ctx context.Context, h *host, log *slog.Logger,
+) (*sessions.Sessions, *agents.Store, error) {
+	stored, err := h.agents(ctx)
+	if err != nil {
+		if o.agent != "" || o.hasTokens() {
+			return nil, nil, err
+		}
+		stored = nil
 	}
 	kept, err := sessions.New(h.Host, sessions.Options{Agents: stored, Logger: log})
 	return kept, stored, err

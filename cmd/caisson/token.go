@@ -1,26 +1,29 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/server/auth"
 )
 
 const tokenHelp = `A token lets a program use "caisson serve". It sets the tenant of the program's calls, the
 actions that the program may take (scopes), and context values of the calls. Only a digest
-of a token is stored, in the state folder, in files that only the current user can read.
+of a token is stored, in the state folder, or in the database of --ledger, which servers can
+share.
 
 Once there is a token, even a revoked one, each request to "caisson serve" with the same
-state folder must have one. A server that is running without tokens requires them within a
-second after the first is created.`
+state folder or database must have one. A server that is running without tokens requires
+them within a second after the first is created.`
 
 const tokenCreateHelp = `Create a token, and print it. It cannot be printed again, because only its digest is
 stored.
@@ -49,7 +52,7 @@ func newTokenCreate(o options) *cobra.Command {
 	expires := defaultExpiry
 	command := &cobra.Command{
 		Use: "create", Short: "create a token", Long: tokenCreateHelp, Example: tokenExample, Args: positional(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(command *cobra.Command, _ []string) error {
 			token := auth.Token{Name: name, Tenant: o.tenant, User: user, Agent: o.agent, Context: map[string]string{}}
 			if len(scopes) == 0 {
 				token.Scopes = []auth.Scope{auth.Read, auth.Call}
@@ -63,7 +66,7 @@ func newTokenCreate(o options) *cobra.Command {
 			if expires > 0 {
 				token.Expires = time.Now().Add(expires).Truncate(time.Second)
 			}
-			return o.tokenCreate(token)
+			return o.tokenCreate(command.Context(), token)
 		},
 	}
 	flags := command.Flags()
@@ -89,6 +92,7 @@ func newTokenCreate(o options) *cobra.Command {
 		"limit the tools to those of the tenant's agent `NAME`; see \"caisson agent --help\"")
 	o.tenantFlag(command, "calls with the token are made for the tenant `NAME`")
 	o.stateFlag(command, "store tokens in `DIR`")
+	o.ledgerFlag(command, "store tokens")
 	o.outputFlags(command, "print one JSON object")
 	_ = command.RegisterFlagCompletionFunc("scope",
 		cobra.FixedCompletions([]cobra.Completion{"read", "call", "approve", "admin"}, cobra.ShellCompDirectiveNoFileComp))
@@ -101,10 +105,11 @@ func newTokenList(o options) *cobra.Command {
 		Use: "list", Short: "list the tokens",
 		Long: "List all tokens, including those that expired or were revoked. Their texts are not stored.",
 		Args: positional(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error { return o.tokenList() },
+		RunE: func(command *cobra.Command, _ []string) error { return o.tokenList(command.Context()) },
 	}
 	o.command = command
 	o.stateFlag(command, "tokens are stored in `DIR`")
+	o.ledgerFlag(command, "tokens are stored")
 	o.outputFlags(command, "print one JSON array")
 	return command
 }
@@ -116,17 +121,18 @@ func newTokenRevoke(o options) *cobra.Command {
 			"cancelled, and its streams end. Runs that were started with it\n(POST /v1/runs) continue.\n\n" +
 			"\"caisson token list\" shows the ID.",
 		Args: positional(1, 1, "the ID of a token"),
-		RunE: func(_ *cobra.Command, args []string) error { return o.tokenRevoke(args[0]) },
+		RunE: func(command *cobra.Command, args []string) error { return o.tokenRevoke(command.Context(), args[0]) },
 	}
 	o.stateFlag(command, "tokens are stored in `DIR`")
+	o.ledgerFlag(command, "tokens are stored")
 	o.outputFlags(command, "print one JSON object")
-	command.ValidArgsFunction = func(*cobra.Command, []string, string) (ids []cobra.Completion,
+	command.ValidArgsFunction = func(command *cobra.Command, _ []string, _ string) (ids []cobra.Completion,
 		_ cobra.ShellCompDirective) {
-		tokens, err := o.tokens()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		all, _ := tokens.List() // without readable tokens, it completes nothing
+		var all []auth.Token
+		_ = o.withTokens(command.Context(), func(tokens *auth.Tokens) (err error) { // without any, it completes nothing
+			all, err = tokens.List(command.Context())
+			return err
+		})
 		for _, t := range all {
 			if t.Revoked.IsZero() {
 				ids = append(ids, cobra.CompletionWithDesc(t.ID, terminal.EscapeLine(t.Name)))
@@ -137,15 +143,26 @@ func newTokenRevoke(o options) *cobra.Command {
 	return command
 }
 
-func (o *options) tokens() (*auth.Tokens, error) {
-	dir, err := o.stateFolderOf("tokens")
+// withTokens opens the tokens while work runs.
+func (o *options) withTokens(ctx context.Context, work func(tokens *auth.Tokens) error) error {
+	tokens, err := o.openTokens(ctx)
+	if err != nil {
+		return err
+	}
+	err = work(tokens)
+	return o.tokenProblem(cmp.Or(err, tokens.Close()))
+}
+
+func (o *options) openTokens(ctx context.Context) (*auth.Tokens, error) {
+	state, url, err := o.storedIn(ledger.TokenKind)
 	if err != nil {
 		return nil, err
 	}
-	return auth.In(dir), nil
+	tokens, err := auth.Open(ctx, state, url)
+	return tokens, o.tokenProblem(err)
 }
 
-func tokenProblem(err error) error {
+func (o *options) tokenProblem(err error) error {
 	invalid, isInvalid := errors.AsType[*auth.Error](err)
 	switch {
 	case err == nil:
@@ -155,22 +172,20 @@ func tokenProblem(err error) error {
 	case isInvalid:
 		return failedEach(invalid.Problems)
 	case errors.Is(err, auth.ErrDamaged):
-		return failed(exitFailed, err.Error(),
-			"remove the file, which is in the folder \"tokens\" of the state folder, and create the token again")
-	case errors.Is(err, syscall.ENOSPC):
-		return failed(exitFailed, err.Error(), "make room on the disk")
+		return failed(exitFailed, err.Error(), `revoke it with "caisson token revoke ID", and create the token again`)
 	}
-	return failed(exitFailed, err.Error(), "name another folder with --state-dir DIR")
+	return o.storeProblem(err)
 }
 
-func (o *options) tokenCreate(token auth.Token) error {
-	tokens, err := o.tokens()
+func (o *options) tokenCreate(ctx context.Context, token auth.Token) error {
+	var text string
+	var made auth.Token
+	err := o.withTokens(ctx, func(tokens *auth.Tokens) (err error) {
+		text, made, err = tokens.Create(ctx, token)
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	text, made, err := tokens.Create(token)
-	if err != nil {
-		return tokenProblem(err)
 	}
 	err = o.show(struct {
 		Text string `json:"token"`
@@ -184,14 +199,14 @@ func (o *options) tokenCreate(token auth.Token) error {
 	return err
 }
 
-func (o *options) tokenList() error {
-	tokens, err := o.tokens()
-	if err != nil {
+func (o *options) tokenList(ctx context.Context) error {
+	var all []auth.Token
+	err := o.withTokens(ctx, func(tokens *auth.Tokens) (err error) {
+		all, err = tokens.List(ctx)
 		return err
-	}
-	all, err := tokens.List()
+	})
 	if all == nil {
-		return tokenProblem(err)
+		return err
 	}
 	rows := [][]string{{"ID", "NAME", "TENANT", "SCOPES", "STATE"}}
 	for _, t := range all {
@@ -205,12 +220,9 @@ func (o *options) tokenList() error {
 	text := terminal.Aligned(rows)
 	if len(all) == 0 {
 		text = ""
-		o.hint(`there are no tokens; "` + o.repeatFlags("caisson token create --name TEXT", "state-dir") + `" creates one`)
+		o.hint(`there are no tokens; "` + o.repeatFlags("caisson token create --name TEXT", ledgerNames...) + `" creates one`)
 	}
-	if shown := o.show(all, text); shown != nil {
-		return shown
-	}
-	return tokenProblem(err)
+	return cmp.Or(o.show(all, text), err)
 }
 
 // tokenState says whether a token works, and until when.
@@ -227,27 +239,29 @@ func tokenState(t auth.Token, now time.Time) string {
 	return "until " + day(t.Expires)
 }
 
-func (o *options) tokenRevoke(id string) error {
-	tokens, err := o.tokens()
+func (o *options) tokenRevoke(ctx context.Context, id string) error {
+	var revoked auth.Token
+	err := o.withTokens(ctx, func(tokens *auth.Tokens) (err error) {
+		revoked, err = tokens.Revoke(ctx, id)
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	revoked, err := tokens.Revoke(id)
-	if err != nil {
-		return tokenProblem(err)
 	}
 	return o.show(revoked, fmt.Sprintf("revoked: %s %s\n", revoked.ID, terminal.EscapeLine(revoked.Name)))
 }
 
-// tokensInUse returns the tokens, or nil without a state folder. open is set if none was ever created.
-func (o *options) tokensInUse() (_ *auth.Tokens, open bool, err error) {
-	tokens, err := o.tokens()
-	if err != nil {
+// tokensInUse opens the tokens, or returns nil without a ledger. open is set if none was ever created.
+func (o *options) tokensInUse(ctx context.Context) (tokens *auth.Tokens, open bool, err error) {
+	if _, _, err := o.storedIn(ledger.TokenKind); err != nil {
 		return nil, false, nil //nolint:nilerr // without a state folder there are no tokens
 	}
-	all, err := tokens.List()
+	if tokens, err = o.openTokens(ctx); err != nil {
+		return nil, false, err
+	}
+	all, err := tokens.List(ctx)
 	if err != nil {
-		return nil, false, tokenProblem(err)
+		return nil, false, o.tokenProblem(cmp.Or(err, tokens.Close()))
 	}
 	if len(all) > 0 && !slices.ContainsFunc(all, func(t auth.Token) bool {
 		return tokenState(t, time.Now()) == "works" || strings.HasPrefix(tokenState(t, time.Now()), "until")

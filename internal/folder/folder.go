@@ -147,20 +147,6 @@ func Create(root *os.Root, name string, content []byte) error {
 	return errors.Join(root.Link(draft, name), root.Remove(draft))
 }
 
-// Overwrite is [Write] for a full disk: it writes over the content of a file, which must exist, and not into another
-// file. Other processes may read a part of the content meanwhile, and for ever if Overwrite fails.
-func Overwrite(root *os.Root, name string, content []byte) error {
-	file, err := root.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	if err == nil {
-		err = file.Truncate(int64(len(content)))
-	}
-	return errors.Join(err, file.Close())
-}
-
 // Look returns the descriptions of all files, by name. It removes drafts that are older than an hour, which processes
 // that ended early have left.
 func Look(root *os.Root) (map[string]fs.FileInfo, error) {

@@ -44,27 +44,6 @@ func TestAFileIsThereAsAWhole(t *testing.T) {
 	assert.Len(t, files, 1, "no draft is left")
 }
 
-// TestOverwrite: the content of a file is replaced, and no other file is needed or made.
-func TestOverwrite(t *testing.T) {
-	root, path := made(t)
-	require.ErrorIs(t, Overwrite(root, "file", []byte("1")), fs.ErrNotExist)
-	require.NoError(t, Write(root, "file", []byte("long")))
-	before, err := root.Stat("file")
-	require.NoError(t, err)
-	for _, content := range []string{"longer", "short", ""} {
-		require.NoError(t, Overwrite(root, "file", []byte(content)))
-		got, err := Read(root, "file", 100)
-		require.NoError(t, err)
-		assert.Equal(t, content, string(got))
-	}
-	after, err := root.Stat("file")
-	require.NoError(t, err)
-	assert.True(t, os.SameFile(before, after))
-	files, err := os.ReadDir(path)
-	require.NoError(t, err)
-	assert.Len(t, files, 1)
-}
-
 func TestReadIsBounded(t *testing.T) {
 	root, path := made(t)
 	require.NoError(t, Write(root, "file", []byte("12345")))

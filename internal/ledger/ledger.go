@@ -1,5 +1,5 @@
 // Package ledger keeps what must outlive a process: the records of calls, so that they can be found, explained and
-// proved after the process that made them has ended.
+// proved after the process that made them has ended; and [Documents], such as tokens and agents.
 //
 //	kept, err := ledger.Open(ctx, ledger.Options{Location: "/var/lib/caisson"})
 //	err = kept.Append(ctx, entry)           // returns when the entry is durable

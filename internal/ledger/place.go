@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
-	"github.com/caisson-run/caisson/internal/ledger/internal/oldrecords"
+	"github.com/caisson-run/caisson/internal/ledger/internal/oldfolders"
 )
 
 // ErrNoPlace reports that the environment does not determine where a program keeps its state.
@@ -63,7 +63,7 @@ func OpenIn(ctx context.Context, state string, options Options) (*Ledger, error)
 	if err != nil {
 		return nil, err
 	}
-	err = oldrecords.Import(oldFolder(state), func(content []byte) error {
+	err = oldfolders.Records(oldFolder(state), func(content []byte) error {
 		entry, err := decode(content)
 		if err == nil {
 			err = l.Append(ctx, entry)

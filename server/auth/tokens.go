@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -10,9 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,16 +19,16 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/caisson-run/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/ledger"
 )
 
-// The errors of this package, for errors.Is. Other errors come from the operating system. A caller whose token is
-// refused must not be told which of the first three it was.
+// The errors of this package, for errors.Is. Other errors mean that the ledger cannot be read or written. A caller
+// whose token is refused must not be told which of the first three it was.
 var (
 	ErrUnknown  = errors.New("no such token")
 	ErrExpired  = errors.New("the token has expired")
 	ErrRevoked  = errors.New("the token was revoked")
-	ErrDamaged  = errors.New("the token's file is damaged")
+	ErrDamaged  = errors.New("the stored token is damaged")
 	errNotToken = errors.New("it does not have the form of a token")
 )
 
@@ -62,7 +61,7 @@ func (t Token) Caller() Caller {
 	return Caller{ID: t.ID, Tenant: t.Tenant, User: t.User, Scopes: t.Scopes, Context: t.Context, Agent: t.Agent}
 }
 
-// stored is the content of a file.
+// stored is what is stored of a token.
 type stored struct {
 	Schema string `json:"schema"`
 	// SHA256 is the digest of the secret part, in hexadecimal. The secret has 256 random bits, so
@@ -74,13 +73,15 @@ type stored struct {
 const (
 	schema    = "caisson-token/v1"
 	prefix    = "caisson_"
-	maxFile   = 64 << 10
+	maxSize   = 64 << 10
 	maxTokens = 10_000
 	maxText   = 200
 	// checkedFor is how long a token that was found valid is not read again, and so how long a revocation may take to
 	// have an effect on new requests. Package server looks at the tokens of requests that take long as often, which
 	// adds up to the second that is promised.
 	checkedFor = time.Second / 2
+	// readTime is how long a token is read. Then it counts as one that cannot be read.
+	readTime = 3 * time.Second / 2
 )
 
 var (
@@ -89,17 +90,17 @@ var (
 	isID     = regexp.MustCompile(`^[a-z2-7]{13}$`).MatchString
 )
 
-// Tokens keeps tokens in a private folder, one file each, with the digest of each token's secret in
-// place of the secret. Get one from [In]. It is safe for concurrent use, also by several processes.
+// Tokens keeps tokens in a ledger, with the digest of each token's secret in place of the secret. Get one from [Open].
+// It is safe for concurrent use, also by several processes. It must be closed.
 type Tokens struct {
-	path  string
-	now   func() time.Time
-	write func(root *os.Root, name string, content []byte) error // into a new file
+	documents *ledger.Documents
+	now       func() time.Time
+	change    func(ctx context.Context, tenant, id string, change func(old []byte) ([]byte, error)) error
 
 	mu      sync.Mutex
 	checked map[[sha256.Size]byte]checked // by the digest of the whole text
 	exist   bool                          // whether a token was ever found
-	looked  time.Time                     // when the folder was last searched for one
+	looked  time.Time                     // when one was last looked for
 }
 
 type checked struct {
@@ -107,18 +108,25 @@ type checked struct {
 	until time.Time
 }
 
-// In returns the tokens in a folder, which is created with the first token. The folder must be
-// accessible only to this user, and no tool may write to it.
-func In(path string) *Tokens {
-	return &Tokens{path: path, now: time.Now, write: folder.Write, checked: map[[sha256.Size]byte]checked{}}
+// Open opens the tokens of a state folder, or of the PostgreSQL database with a URL if it is not empty. All servers on
+// one ledger share its tokens. The folder must be accessible only to this user, and no tool may write to it. It is
+// created with the first token. Tokens that an earlier version has stored in files of the folder are imported.
+func Open(ctx context.Context, stateDir, database string) (*Tokens, error) {
+	documents, err := ledger.OpenDocuments(ctx, ledger.TokenKind, stateDir, database)
+	if err != nil {
+		return nil, err
+	}
+	return &Tokens{
+		documents: documents, now: time.Now, change: documents.Change, checked: map[[sha256.Size]byte]checked{},
+	}, nil
 }
 
-// Dir returns the folder.
-func (t *Tokens) Dir() string { return t.path }
+// Close closes the tokens.
+func (t *Tokens) Close() error { return t.documents.Close() }
 
 // Create stores a token and returns its text, which is not kept and cannot be had again. Its ID and
 // times but Expires are set here. Nothing was stored if the error is an [*Error].
-func (t *Tokens) Create(token Token) (text string, created Token, err error) {
+func (t *Tokens) Create(ctx context.Context, token Token) (text string, created Token, err error) {
 	now := t.now().UTC().Truncate(time.Second)
 	if err := token.check(now); err != nil {
 		return "", Token{}, err
@@ -128,12 +136,7 @@ func (t *Tokens) Create(token Token) (text string, created Token, err error) {
 	token.ID = encoding.EncodeToString(random[:8])
 	secret := encoding.EncodeToString(random[8:])
 	token.Created, token.Revoked, token.Expires = now, time.Time{}, token.Expires.UTC()
-	root, err := folder.Make(t.path)
-	if err != nil {
-		return "", Token{}, err
-	}
-	defer func() { _ = root.Close() }()
-	ids, err := idsIn(root)
+	ids, err := t.documents.Names(ctx, noTenant)
 	if err != nil {
 		return "", Token{}, err
 	}
@@ -141,14 +144,17 @@ func (t *Tokens) Create(token Token) (text string, created Token, err error) {
 		return "", Token{}, fmt.Errorf("there are too many tokens: %d", len(ids))
 	}
 	content, err := stored{schema, digestOf(secret), token}.content()
-	if err != nil {
-		return "", Token{}, err
+	if err == nil {
+		err = t.change(ctx, noTenant, token.ID, func([]byte) ([]byte, error) { return content, nil })
 	}
-	if err := t.write(root, fileOf(token.ID), content); err != nil {
+	if err != nil {
 		return "", Token{}, err
 	}
 	return prefix + token.ID + "_" + secret, token, nil
 }
+
+// noTenant is the tenant of the documents: the id names a token among those of all tenants.
+const noTenant = ""
 
 func digestOf(secret string) string {
 	digest := sha256.Sum256([]byte(secret))
@@ -192,20 +198,19 @@ func isLine(text string) bool {
 		func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' })
 }
 
-// content returns the content of a token's file.
+// content returns the stored form.
 func (s stored) content() ([]byte, error) {
 	content, err := json.Marshal(s)
-	if err == nil && len(content) > maxFile {
-		err = &Error{[]string{fmt.Sprintf("it has %d bytes, more than %d", len(content), maxFile)}}
+	if err == nil && len(content) > maxSize {
+		err = &Error{[]string{fmt.Sprintf("it has %d bytes, more than %d", len(content), maxSize)}}
 	}
 	return content, err
 }
 
-func fileOf(id string) string { return "token." + id + folder.Suffix }
-
 // Check returns the token that has a text. The error wraps [ErrUnknown], [ErrExpired] or [ErrRevoked] if
-// the token is none that works. A revocation has an effect within a second.
-func (t *Tokens) Check(text string) (Token, error) {
+// the token is none that works. After another error, it may work: the ledger cannot be read. A revocation has an effect
+// within a second.
+func (t *Tokens) Check(ctx context.Context, text string) (Token, error) {
 	parts := form.FindStringSubmatch(text)
 	if parts == nil {
 		return Token{}, fmt.Errorf("%w: %w", ErrUnknown, errNotToken)
@@ -214,7 +219,7 @@ func (t *Tokens) Check(text string) (Token, error) {
 	if token, ok := t.recent(whole, now); ok {
 		return token, nil
 	}
-	s, err := t.read(parts[1])
+	s, err := t.read(ctx, parts[1])
 	if err != nil {
 		return Token{}, err
 	}
@@ -233,34 +238,27 @@ func (t *Tokens) Check(text string) (Token, error) {
 
 func (t Token) hasExpired(now time.Time) bool { return !t.Expires.IsZero() && !t.Expires.After(now) }
 
-// Recheck returns why a token that Check has returned works no longer, or nil. An expiry is known without the file.
-func (t *Tokens) Recheck(text string, token Token) error {
+// Recheck returns why a token that Check has returned works no longer, or nil. An expiry is known without the ledger.
+func (t *Tokens) Recheck(ctx context.Context, text string, token Token) error {
 	if token.hasExpired(t.now()) {
 		return ErrExpired
 	}
-	_, err := t.Check(text)
+	_, err := t.Check(ctx, text)
 	return err
 }
 
 // Exist reports whether a token was ever created, even one that no longer works. The first token is noticed within half
-// a second. Once Exist has reported true, it always does, also if the files are removed.
-func (t *Tokens) Exist() (bool, error) {
+// a second. Once Exist has reported true, it always does, also if the ledger is removed.
+func (t *Tokens) Exist(ctx context.Context) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
 	if t.exist || !t.looked.IsZero() && now.Before(t.looked.Add(checkedFor)) {
 		return t.exist, nil
 	}
-	root, err := folder.Open(t.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.looked = now
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = root.Close() }()
-	ids, err := idsIn(root)
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	ids, err := t.documents.Names(ctx, noTenant)
 	if err != nil {
 		return false, err
 	}
@@ -287,121 +285,82 @@ func (t *Tokens) remember(whole [sha256.Size]byte, token Token, now time.Time) {
 	t.checked[whole] = checked{token, until}
 }
 
-func (t *Tokens) read(id string) (stored, error) {
-	root, err := folder.Open(t.path)
-	if err != nil {
-		return stored{}, unknown(id, err)
+func (t *Tokens) read(ctx context.Context, id string) (stored, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	content, err := t.documents.Read(ctx, noTenant, id)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return stored{}, fmt.Errorf("%w: %s", ErrUnknown, id)
 	}
-	defer func() { _ = root.Close() }()
-	return read(root, id)
+	if err != nil {
+		return stored{}, fmt.Errorf("token %s: %w", id, err)
+	}
+	return decode(id, content)
 }
 
-func read(root *os.Root, id string) (stored, error) {
-	content, err := folder.Read(root, fileOf(id), maxFile)
-	if err != nil {
-		return stored{}, unknown(id, err)
-	}
+func decode(id string, content []byte) (stored, error) {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
 	var s stored
 	if err := decoder.Decode(&s); err != nil {
-		return stored{}, fmt.Errorf("%w: %s: %w", ErrDamaged, fileOf(id), err)
+		return stored{}, fmt.Errorf("%w: %s: %w", ErrDamaged, id, err)
 	}
 	if s.Schema != schema || s.ID != id || len(s.SHA256) != 2*sha256.Size {
-		return stored{}, fmt.Errorf("%w: %s: it is another token's, or has not the schema %s", ErrDamaged, fileOf(id), schema)
+		return stored{}, fmt.Errorf("%w: %s: it is another token's, or has not the schema %s", ErrDamaged, id, schema)
 	}
 	return s, nil
 }
 
-func unknown(id string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s", ErrUnknown, id)
-	}
-	return fmt.Errorf("token %s: %w", id, err)
-}
-
-// List returns all tokens, oldest first. Damaged files are in the error, beside the others.
-func (t *Tokens) List() ([]Token, error) {
-	root, err := folder.Open(t.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return []Token{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }()
-	ids, err := idsIn(root)
+// List returns all tokens, oldest first. The error names damaged ones, in addition to the others.
+func (t *Tokens) List(ctx context.Context) ([]Token, error) {
+	all, err := t.documents.All(ctx, noTenant)
 	if err != nil {
 		return nil, err
 	}
 	tokens, problems := []Token{}, []error{}
-	for _, id := range ids {
-		switch s, err := read(root, id); {
-		case errors.Is(err, ErrUnknown): // removed meanwhile
-		case err != nil:
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		s, err := decode(id, all[id])
+		if err != nil {
 			problems = append(problems, err)
-		default:
-			tokens = append(tokens, s.Token)
+			continue
 		}
+		tokens = append(tokens, s.Token)
 	}
 	slices.SortStableFunc(tokens, func(a, b Token) int { return a.Created.Compare(b.Created) })
 	return tokens, errors.Join(problems...)
 }
 
-func idsIn(root *os.Root) ([]string, error) {
-	files, err := folder.Look(root)
-	if err != nil {
-		return nil, err
-	}
-	var ids []string
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		if id := strings.TrimSuffix(strings.TrimPrefix(file, "token."), folder.Suffix); isID(id) && file == fileOf(id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
-}
-
-// Revoke makes a token stop working; its file stays, so that the list shows when that was. Revoking it
-// again changes nothing. The error wraps [ErrUnknown] if there is none with this id.
-func (t *Tokens) Revoke(id string) (Token, error) {
+// Revoke makes a token stop working; it is stored nevertheless, so that the list shows when that was. Revoking it again
+// changes nothing. It replaces a damaged token. On a full disk, it succeeds while a server runs. The error wraps
+// [ErrUnknown] if there is none with this id.
+func (t *Tokens) Revoke(ctx context.Context, id string) (Token, error) {
 	if !isID(id) {
 		return Token{}, fmt.Errorf("%w: an id has 13 lower-case letters and digits", ErrUnknown)
 	}
-	root, err := folder.Open(t.path)
-	if err != nil {
-		return Token{}, unknown(id, err)
+	var s stored
+	revoke := func(old []byte) (content []byte, err error) {
+		if old == nil {
+			return nil, fmt.Errorf("%w: %s", ErrUnknown, id)
+		}
+		now := t.now().UTC().Truncate(time.Second)
+		if s, err = decode(id, old); err != nil { // whoever it was for, it counts as one that was revoked from now on
+			s = stored{schema, strings.Repeat("0", 2*sha256.Size), Token{ID: id, Name: "damaged", Created: now}}
+		}
+		if !s.Revoked.IsZero() {
+			return old, nil
+		}
+		s.Revoked = now
+		return s.content()
 	}
-	defer func() { _ = root.Close() }()
-	s, err := read(root, id)
+	err := t.change(ctx, noTenant, id, revoke)
+	if errors.Is(err, ledger.ErrFull) && t.documents.MakeRoom() {
+		err = t.change(ctx, noTenant, id, revoke)
+	}
 	if err != nil {
 		return Token{}, err
-	}
-	if s.Revoked.IsZero() {
-		s.Revoked = t.now().UTC().Truncate(time.Second)
-		content, err := s.content()
-		if err == nil {
-			err = t.revoke(root, id, content)
-		}
-		if err != nil {
-			return Token{}, err
-		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	maps.DeleteFunc(t.checked, func(_ [sha256.Size]byte, c checked) bool { return c.token.ID == id })
 	return s.Token, nil
-}
-
-// revoke stores a token that was revoked. On a full disk it writes over the token's file. Whoever reads a part of it
-// finds no token that works. Removing the file would be as easy, but a server without tokens is open when it starts.
-func (t *Tokens) revoke(root *os.Root, id string, content []byte) error {
-	err := t.write(root, fileOf(id), content)
-	if err == nil {
-		return nil
-	}
-	if over := folder.Overwrite(root, fileOf(id), content); over != nil {
-		return errors.Join(err, over)
-	}
-	return nil
 }

@@ -1,130 +1,156 @@
 package auth
 
 import (
+	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/tooltest"
 )
 
-func empty(t testing.TB) (*Tokens, *tooltest.Clock) {
+// opened opens the tokens of a state folder, as another process does, until the end of the test.
+func opened(t testing.TB, state string) *Tokens {
+	t.Helper()
+	tokens := noerr.Get(Open(t.Context(), state, ""))(t)
+	t.Cleanup(func() { assert.NoError(t, tokens.Close()) })
+	return tokens
+}
+
+func empty(t testing.TB) (tokens *Tokens, state string, now *tooltest.Clock) {
 	t.Helper()
 	c := tooltest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
-	tokens := In(filepath.Join(t.TempDir(), "tokens"))
+	state = filepath.Join(t.TempDir(), "state")
+	tokens = opened(t, state)
 	tokens.now = c.Now
-	return tokens, c
+	return tokens, state, c
+}
+
+// damage replaces what is stored of a token.
+func damage(t *testing.T, tokens *Tokens, id, content string) {
+	t.Helper()
+	require.NoError(t, tokens.documents.Change(t.Context(), noTenant, id, func([]byte) ([]byte, error) {
+		return []byte(content), nil
+	}))
 }
 
 func created(t testing.TB, tokens *Tokens, token Token) (string, Token) {
 	t.Helper()
-	text, made := noerr.Get2(tokens.Create(token))(t)
+	text, made := noerr.Get2(tokens.Create(t.Context(), token))(t)
 	return text, made
 }
 
 var reader = Token{Name: "a page", Tenant: "acme", User: "ada", Scopes: []Scope{Read}, Context: map[string]string{"project_id": "demo"}, Agent: "researcher"}
 
 func TestTokensStandForCallers(t *testing.T) {
-	tokens, _ := empty(t)
-	require.ErrorIs(t, noerr.Error(tokens.Check("caisson_"+strings.Repeat("a", 13)+"_"+strings.Repeat("a", 52))), ErrUnknown, "there is no folder yet")
+	tokens, state, _ := empty(t)
+	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), "caisson_"+strings.Repeat("a", 13)+"_"+strings.Repeat("a", 52))), ErrUnknown, "there is no ledger yet")
 	text, made := created(t, tokens, reader)
-	for _, same := range []*Tokens{tokens, In(tokens.Dir())} { // in this process, and in another
-		found := noerr.Get(same.Check(text))(t)
+	for _, same := range []*Tokens{tokens, opened(t, state)} { // in this process, and in another
+		found := noerr.Get(same.Check(t.Context(), text))(t)
 		assert.Equal(t, made, found)
 		caller := found.Caller()
 		assert.Equal(t, Caller{ID: made.ID, Tenant: "acme", User: "ada", Scopes: []Scope{Read}, Context: map[string]string{"project_id": "demo"}, Agent: "researcher"}, caller)
 		assert.True(t, caller.May(Read))
 		assert.False(t, caller.May(Call))
 	}
-	list := noerr.Get(tokens.List())(t)
+	list := noerr.Get(tokens.List(t.Context()))(t)
 	assert.Equal(t, []Token{made}, list)
 }
 
-// TestAttackStolenFolder: a stored token does not let a thief in.
+// TestAttackStolenFolder: nothing in the folder of the ledger lets a thief in.
 func TestAttackStolenFolder(t *testing.T) {
-	tokens, _ := empty(t)
+	tokens, state, _ := empty(t)
 	text, made := created(t, tokens, reader)
-	content := noerr.Get(os.ReadFile(filepath.Join(tokens.Dir(), fileOf(made.ID))))(t)
 	secret := text[strings.LastIndex(text, "_")+1:]
-	assert.NotContains(t, string(content), secret)
-	s := noerr.Decode[stored](t, content)
-	for _, guess := range []string{s.SHA256, s.SHA256[:52], encoding.EncodeToString([]byte(s.SHA256))[:52], strings.Repeat("a", 52)} {
-		require.ErrorIs(t, noerr.Error(tokens.Check(prefix+made.ID+"_"+guess)), ErrUnknown)
+	digest, found := digestOf(secret), 0
+	require.NoError(t, filepath.WalkDir(state, func(path string, d fs.DirEntry, err error) error {
+		require.NoError(t, err)
+		info := noerr.Get(d.Info())(t)
+		if d.IsDir() {
+			assert.Equal(t, os.FileMode(0o700), info.Mode().Perm(), path)
+			return nil
+		}
+		content := noerr.Get(os.ReadFile(path))(t)
+		assert.NotContains(t, string(content), secret, path)
+		found += strings.Count(string(content), digest)
+		return nil
+	}))
+	assert.Positive(t, found, "the control: what is stored can be found")
+	for _, guess := range []string{digest, digest[:52], encoding.EncodeToString([]byte(digest))[:52], strings.Repeat("a", 52)} {
+		require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), prefix+made.ID+"_"+guess)), ErrUnknown)
 	}
-	_, err := tokens.Check(text) // the control
+	_, err := tokens.Check(t.Context(), text) // the control
 	require.NoError(t, err)
-	info := noerr.Get(os.Stat(tokens.Dir()))(t)
-	assert.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 }
 
 // TestTokensEnd: a token works until it expires or is revoked, and then in no process.
 func TestTokensEnd(t *testing.T) {
-	tokens, now := empty(t)
+	tokens, state, now := empty(t)
 	short, _ := created(t, tokens, Token{Scopes: []Scope{Call}, Expires: now.Now().Add(time.Minute)})
 	long, revoked := created(t, tokens, Token{Scopes: []Scope{Call}})
 	for _, text := range []string{short, long} {
-		noerr.Get(tokens.Check(text))(t)
+		noerr.Get(tokens.Check(t.Context(), text))(t)
 	}
 	now.Pass(time.Minute - time.Millisecond)
-	noerr.Get(tokens.Check(short))(t)
+	noerr.Get(tokens.Check(t.Context(), short))(t)
 	now.Pass(time.Millisecond) // less than a check is remembered for
-	require.ErrorIs(t, noerr.Error(tokens.Check(short)), ErrExpired)
+	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), short)), ErrExpired)
 
-	other := In(tokens.Dir())
+	other := opened(t, state)
 	other.now = now.Now
-	noerr.Get(other.Check(long))(t)
-	noerr.Get(tokens.Revoke(revoked.ID))(t)
-	require.ErrorIs(t, noerr.Error(tokens.Check(long)), ErrRevoked)
+	noerr.Get(other.Check(t.Context(), long))(t)
+	noerr.Get(tokens.Revoke(t.Context(), revoked.ID))(t)
+	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), long)), ErrRevoked)
 	now.Pass(checkedFor)
-	require.ErrorIs(t, noerr.Error(other.Check(long)), ErrRevoked, "another process hears of it within a second")
+	require.ErrorIs(t, noerr.Error(other.Check(t.Context(), long)), ErrRevoked, "another process hears of it within a second")
 
-	again := noerr.Get(tokens.Revoke(revoked.ID))(t)
+	again := noerr.Get(tokens.Revoke(t.Context(), revoked.ID))(t)
 	assert.Equal(t, now.Now().Add(-checkedFor), again.Revoked, "revoking it again changes nothing")
 	for _, id := range []string{"", "aaaaaaaaaaaaa", "../../../etc/x", "AAAAAAAAAAAAA"} {
-		require.ErrorIs(t, noerr.Error(tokens.Revoke(id)), ErrUnknown)
+		require.ErrorIs(t, noerr.Error(tokens.Revoke(t.Context(), id)), ErrUnknown)
 	}
 }
 
 // TestAttackRevokedOnAFullDisk: a token can be revoked on a full disk, which a caller may have filled. It stays in the
-// list, so that a server with this token alone is not open when it is started again. Whoever reads its file while it is
-// written over finds no token that works. The control is a token that cannot be created.
+// list, so that a server with this token alone is not open when it is started again. The control is a token that cannot
+// be created.
 func TestAttackRevokedOnAFullDisk(t *testing.T) {
-	tokens, now := empty(t)
+	tokens, state, now := empty(t)
 	text, made := created(t, tokens, reader)
-	tokens.write = func(*os.Root, string, []byte) error { return syscall.ENOSPC }
-	_, _, err := tokens.Create(reader)
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	path := filepath.Join(tokens.Dir(), fileOf(made.ID))
-	before := noerr.Get(os.ReadFile(path))(t)
-	noerr.Get(tokens.Revoke(made.ID))(t)
-	now.Pass(checkedFor)
-	for _, same := range []*Tokens{tokens, In(tokens.Dir())} {
-		require.ErrorIs(t, noerr.Error(same.Check(text)), ErrRevoked)
-		assert.True(t, noerr.Get(same.Exist())(t))
+	spare := filepath.Join(ledger.In(state), "ledger.spare")
+	tokens.change = func(ctx context.Context, tenant, id string, change func([]byte) ([]byte, error)) error {
+		if _, err := os.Stat(spare); err == nil {
+			return ledger.ErrFull
+		}
+		return tokens.documents.Change(ctx, tenant, id, change)
 	}
-	list := noerr.Get(tokens.List())(t)
+	_, _, err := tokens.Create(t.Context(), reader)
+	require.ErrorIs(t, err, ledger.ErrFull)
+	noerr.Get(tokens.Revoke(t.Context(), made.ID))(t)
+	now.Pass(checkedFor)
+	for _, same := range []*Tokens{tokens, opened(t, state)} {
+		require.ErrorIs(t, noerr.Error(same.Check(t.Context(), text)), ErrRevoked)
+		assert.True(t, noerr.Get(same.Exist(t.Context()))(t))
+	}
+	list := noerr.Get(tokens.List(t.Context()))(t)
 	require.Len(t, list, 1)
 	assert.False(t, list[0].Revoked.IsZero())
-	after := noerr.Get(os.ReadFile(path))(t)
-	for length := len(before); length < len(after); length++ {
-		require.NoError(t, os.WriteFile(path, after[:length], 0o600))
-		require.ErrorIs(t, noerr.Error(In(tokens.Dir()).Check(text)), ErrDamaged, "%s", after[:length])
-	}
-	require.NoError(t, os.WriteFile(path, before, 0o600))
-	noerr.Get(In(tokens.Dir()).Check(text))(t) // the control
 }
 
 func TestTokensThatAreRefused(t *testing.T) {
-	tokens, now := empty(t)
+	tokens, _, now := empty(t)
 	for want, token := range map[string]Token{
 		"at least one scope":     {},
 		`no scope "write"`:       {Scopes: []Scope{Read, "write"}},
@@ -136,129 +162,188 @@ func TestTokensThatAreRefused(t *testing.T) {
 		`context value "a"`:      {Scopes: []Scope{Read}, Context: map[string]string{"a": strings.Repeat("x", 4097)}},
 		"the agent is not one l": {Scopes: []Scope{Read}, Agent: "a\u2028b"},
 	} {
-		_, _, err := tokens.Create(token)
+		_, _, err := tokens.Create(t.Context(), token)
 		require.ErrorAs(t, err, new(*Error), want)
 		assert.ErrorContains(t, err, want)
 	}
-	_, _, err := tokens.Create(Token{Name: "a\nb", Expires: now.Now()})
+	_, _, err := tokens.Create(t.Context(), Token{Name: "a\nb", Expires: now.Now()})
 	var invalid *Error
 	require.ErrorAs(t, err, &invalid)
 	assert.Equal(t, []string{"a token needs at least one scope", "it would expire at once", "the name is not one line of at most 200 bytes"}, invalid.Problems)
-	list := noerr.Get(tokens.List())(t)
+	list := noerr.Get(tokens.List(t.Context()))(t)
 	assert.Empty(t, list)
 }
 
-// TestDamagedFiles: a file that cannot be read is not a token, and hides no other token.
-func TestDamagedFiles(t *testing.T) {
-	tokens, now := empty(t)
+// TestDamagedTokens: what cannot be read is not a token, and hides no other token. It can be revoked.
+func TestDamagedTokens(t *testing.T) {
+	tokens, _, now := empty(t)
 	good, _ := created(t, tokens, reader)
 	text, made := created(t, tokens, reader)
-	path := filepath.Join(tokens.Dir(), fileOf(made.ID))
-	whole := noerr.Get(os.ReadFile(path))(t)
+	whole := string(noerr.Get(tokens.documents.Read(t.Context(), noTenant, made.ID))(t))
 	for name, content := range map[string]string{
-		"empty": "", "half": string(whole[:len(whole)/2]), "another's": strings.Replace(string(whole), made.ID, "aaaaaaaaaaaaa", 1),
-		"of another schema": strings.Replace(string(whole), schema, "caisson-token/v9", 1), "no digest": `{"schema":"` + schema + `","id":"` + made.ID + `","sha256":""}`,
-		"with more": strings.Replace(string(whole), `"name"`, `"admin":true,"name"`, 1),
+		"empty": "", "half": whole[:len(whole)/2], "another's": strings.Replace(whole, made.ID, "aaaaaaaaaaaaa", 1),
+		"of another schema": strings.Replace(whole, schema, "caisson-token/v9", 1), "no digest": `{"schema":"` + schema + `","id":"` + made.ID + `","sha256":""}`,
+		"with more": strings.Replace(whole, `"name"`, `"admin":true,"name"`, 1),
 	} {
-		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		damage(t, tokens, made.ID, content)
 		now.Pass(time.Hour)
-		_, err := tokens.Check(text)
+		_, err := tokens.Check(t.Context(), text)
 		require.ErrorIs(t, err, ErrDamaged, name)
-		require.ErrorContains(t, err, filepath.Base(path), "who mends it needs the name")
-		noerr.Get(tokens.Check(good))(t)
-		list, err := tokens.List()
+		require.ErrorContains(t, err, made.ID, "who mends it needs the id")
+		noerr.Get(tokens.Check(t.Context(), good))(t)
+		list, err := tokens.List(t.Context())
 		require.ErrorIs(t, err, ErrDamaged)
 		assert.Len(t, list, 1)
+	}
+	noerr.Get(tokens.Revoke(t.Context(), made.ID))(t)
+	assert.Len(t, noerr.Get(tokens.List(t.Context()))(t), 2)
+	require.Error(t, noerr.Error(tokens.Check(t.Context(), text)))
+}
+
+// TestUnreadableLedger: a token whose check has expired does not work while the ledger cannot be read, and is not said
+// to be unknown. The control is a token that was checked a moment ago.
+func TestUnreadableLedger(t *testing.T) {
+	tokens, state, now := empty(t)
+	text, _ := created(t, tokens, reader)
+	noerr.Get(tokens.Check(t.Context(), text))(t)
+	file := filepath.Join(ledger.In(state), "ledger.db")
+	require.NoError(t, os.Rename(file, file+".away"))
+	require.NoError(t, os.Mkdir(file, 0o700))
+	noerr.Get(tokens.Check(t.Context(), text))(t)
+	now.Pass(checkedFor)
+	err := noerr.Error(tokens.Check(t.Context(), text))
+	require.Error(t, err)
+	for _, kind := range []error{ErrUnknown, ErrExpired, ErrRevoked, ErrDamaged} {
+		require.NotErrorIs(t, err, kind)
+	}
+	require.Error(t, noerr.Error(tokens.Exist(t.Context())))
+	require.NoError(t, os.Remove(file))
+	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), text)), ErrUnknown, "a ledger that was removed has no tokens")
+	require.NoError(t, os.Rename(file+".away", file))
+	noerr.Get(tokens.Check(t.Context(), text))(t)
+}
+
+// TestRevocationsAtOnce: of processes that revoke a token at the same time, all succeed, and the first sets the time.
+func TestRevocationsAtOnce(t *testing.T) {
+	tokens, state, now := empty(t)
+	_, made := created(t, tokens, reader)
+	var all sync.WaitGroup
+	for i := range 8 {
+		own := opened(t, state)
+		own.now = func() time.Time { return now.Now().Add(time.Duration(i) * time.Hour) }
+		all.Go(func() {
+			for range 10 {
+				_, err := own.Revoke(t.Context(), made.ID)
+				assert.NoError(t, err)
+			}
+		})
+	}
+	all.Wait()
+	first := noerr.Get(tokens.Revoke(t.Context(), made.ID))(t).Revoked
+	for range 3 {
+		assert.Equal(t, first, noerr.Get(opened(t, state).Revoke(t.Context(), made.ID))(t).Revoked)
 	}
 }
 
 // TestTokensAtOnce: tokens are created, checked and revoked by many at once.
 func TestTokensAtOnce(t *testing.T) {
-	tokens, _ := empty(t)
+	tokens, _, _ := empty(t)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 20 {
-				text, made, err := tokens.Create(reader)
+				text, made, err := tokens.Create(t.Context(), reader)
 				assert.NoError(t, err)
-				_, err = tokens.Check(text)
+				_, err = tokens.Check(t.Context(), text)
 				assert.NoError(t, err)
-				_, err = tokens.Revoke(made.ID)
+				_, err = tokens.Revoke(t.Context(), made.ID)
 				assert.NoError(t, err)
-				_, err = tokens.Check(text)
+				_, err = tokens.Check(t.Context(), text)
 				assert.ErrorIs(t, err, ErrRevoked)
 			}
 		})
 	}
 	all.Wait()
-	list := noerr.Get(tokens.List())(t)
+	list := noerr.Get(tokens.List(t.Context()))(t)
 	assert.Len(t, list, 160)
 }
 
 // FuzzCheck: no text but a token's own is taken.
 func FuzzCheck(f *testing.F) {
-	tokens, _ := empty(f)
+	tokens, _, _ := empty(f)
 	text, _ := created(f, tokens, reader)
 	for _, seed := range []string{"", text, text + "a", strings.ToUpper(text), text[:len(text)-1], "caisson_../../../../x_" + strings.Repeat("a", 52)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, guess string) {
-		_, err := tokens.Check(guess)
+		_, err := tokens.Check(t.Context(), guess)
 		assert.Equal(t, guess == text, err == nil)
 		assert.Equal(t, guess != text, errors.Is(err, ErrUnknown))
 	})
 }
 
 func BenchmarkCheck(b *testing.B) {
-	tokens, _ := empty(b)
-	tokens.now = time.Now
-	text, _ := created(b, tokens, reader)
-	for b.Loop() {
-		if _, err := tokens.Check(text); err != nil {
-			b.Fatal(err)
-		}
+	tokens, _, now := empty(b)
+	text, made := created(b, tokens, reader)
+	for name, test := range map[string]struct {
+		text  string
+		works bool
+		pause time.Duration
+	}{
+		"recent": {text, true, 0}, "read": {text, true, checkedFor},
+		"wrong":   {prefix + made.ID + "_" + strings.Repeat("a", 52), false, 0},
+		"unknown": {prefix + strings.Repeat("a", 13) + "_" + strings.Repeat("a", 52), false, 0},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					now.Pass(test.pause)
+					if _, err := tokens.Check(b.Context(), test.text); (err == nil) != test.works {
+						b.Error(err)
+					}
+				}
+			})
+		})
 	}
 }
 
 // TestExist: the first token is noticed within half a second, whoever creates it, and counts for ever.
 func TestExist(t *testing.T) {
-	tokens, now := empty(t)
+	tokens, state, now := empty(t)
 	exist := func() bool {
-		found := noerr.Get(tokens.Exist())(t)
+		found := noerr.Get(tokens.Exist(t.Context()))(t)
 		return found
 	}
-	assert.False(t, exist(), "there is no folder yet")
-	_, made := created(t, In(tokens.Dir()), Token{Scopes: []Scope{Read}}) // by another process
-	assert.False(t, exist(), "the folder was searched a moment ago")
+	assert.False(t, exist(), "there is no ledger yet")
+	assert.NoDirExists(t, state, "reading creates none")
+	_, made := created(t, opened(t, state), Token{Scopes: []Scope{Read}}) // by another process
+	assert.False(t, exist(), "it was looked for a moment ago")
 	now.Pass(checkedFor)
 	assert.True(t, exist())
-	require.NoError(t, os.Remove(filepath.Join(tokens.Dir(), fileOf(made.ID))))
+	require.NoError(t, tokens.documents.Change(t.Context(), noTenant, made.ID, func([]byte) ([]byte, error) { return nil, nil }))
 	now.Pass(checkedFor)
 	assert.True(t, exist())
-	same := In(tokens.Dir())
-	found := noerr.Get(same.Exist())(t)
+	found := noerr.Get(opened(t, state).Exist(t.Context()))(t)
 	assert.False(t, found, "another process has never seen it")
-	require.NoError(t, os.Chmod(tokens.Dir(), 0o755)) //nolint:gosec // that is the fault
-	_, err := In(tokens.Dir()).Exist()
-	require.Error(t, err)
-	assert.NotErrorIs(t, err, ErrUnknown)
+	require.NoError(t, os.Chmod(ledger.In(state), 0o755)) //nolint:gosec // that is the fault
+	require.ErrorIs(t, noerr.Error(Open(t.Context(), state, "")), folder.ErrExposed)
 }
 
-// TestExpiryWithoutTheFile: an expiry is noticed although the token's file cannot be read.
-func TestExpiryWithoutTheFile(t *testing.T) {
-	tokens, clock := empty(t)
+// TestExpiryWithoutTheLedger: an expiry is noticed although the ledger cannot be read.
+func TestExpiryWithoutTheLedger(t *testing.T) {
+	tokens, state, clock := empty(t)
 	expiring := reader
 	expiring.Expires = clock.Now().Add(time.Minute)
 	text, token := created(t, tokens, expiring)
-	require.NoError(t, tokens.Recheck(text, token))
-	file := filepath.Join(tokens.Dir(), fileOf(token.ID))
+	require.NoError(t, tokens.Recheck(t.Context(), text, token))
+	file := filepath.Join(ledger.In(state), "ledger.db")
 	require.NoError(t, os.Remove(file))
 	require.NoError(t, os.Mkdir(file, 0o700))
 	clock.Pass(time.Second)
-	err := tokens.Recheck(text, token)
+	err := tokens.Recheck(t.Context(), text, token)
 	require.Error(t, err)
 	assert.NotErrorIs(t, err, ErrExpired, "the control: it may still work")
 	clock.Pass(time.Minute)
-	err = tokens.Recheck(text, token)
+	err = tokens.Recheck(t.Context(), text, token)
 	assert.ErrorIs(t, err, ErrExpired)
 }

@@ -87,10 +87,10 @@ func TestAttackToolTakenFromAnAgent(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%t", name, taken), func(t *testing.T) {
 				wipe, ran := newWipe(t)
 				w := newWorld(t, mcp.Options{}, wipe)
-				require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "clerk", AllowedTools: []string{"wipe"}}, w.host.Registry()))
+				require.NoError(t, w.agents.Save(t.Context(), "acme", agents.Agent{Name: "clerk", AllowedTools: []string{"wipe"}}, w.host.Registry()))
 				c := connect(t, w, &sdk.ClientOptions{ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 					if taken {
-						assert.NoError(t, w.agents.Save("acme", agents.Agent{Name: "clerk", AllowedTools: []string{"ask_user"}}, w.host.Registry()))
+						assert.NoError(t, w.agents.Save(t.Context(), "acme", agents.Agent{Name: "clerk", AllowedTools: []string{"ask_user"}}, w.host.Registry()))
 					}
 					return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
 				}})

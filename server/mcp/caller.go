@@ -22,7 +22,7 @@ type by struct {
 	// tenant is the [memory.Sharer].
 	tenant  string
 	may     func(auth.Scope) bool
-	allowed func() ([]string, error)
+	allowed func(ctx context.Context) ([]string, error)
 	// session returns the executor's session, and what to call when the request has ended.
 	session func(context.Context) (*executor.Session, func(), error)
 	// found is session without making one: the session is nil if there is none.

@@ -206,7 +206,7 @@ func (s *Server) by(ctx context.Context, session *sdk.ServerSession, extra *sdk.
 		return by{
 			key:     l.session.ID(),
 			may:     func(auth.Scope) bool { return true },
-			allowed: l.session.Allowed,
+			allowed: func(context.Context) ([]string, error) { return l.session.Allowed() },
 			session: l.found,
 			found:   l.found,
 			gone:    l.gone,

@@ -124,7 +124,7 @@ func (w *web) by(session *sdk.ServerSession, extra *sdk.RequestExtra) (by, error
 		key:     keyOf(caller) + " " + id,
 		tenant:  memory.Sharer(caller),
 		may:     caller.May,
-		allowed: func() ([]string, error) { return kept.Allowed(caller) },
+		allowed: func(ctx context.Context) ([]string, error) { return kept.Allowed(ctx, caller) },
 		session: func(ctx context.Context) (*executor.Session, func(), error) { return kept.Get(ctx, caller, "mcp."+id) },
 		found:   func(ctx context.Context) (*executor.Session, func(), error) { return kept.Find(ctx, caller, "mcp."+id) },
 		gone:    r.ctx,

@@ -193,7 +193,7 @@ func (s *Server) list(ctx context.Context, request *sdk.ListToolsRequest) (*sdk.
 		}
 		after = string(name)
 	}
-	allowed, err := by.allowed()
+	allowed, err := by.allowed(ctx)
 	if err != nil {
 		return nil, s.failed(ctx, "tools/list", err)
 	}

@@ -195,7 +195,7 @@ func TestAgentsTools(t *testing.T) {
 	for _, version := range []string{"", "2025-11-25"} {
 		w := newWorld(t, mcp.Options{}, newFake(t, "a", nil, says(tool.Result{Success: true})), newFake(t, "b", nil, says(tool.Result{Success: true})))
 		save := func(tools ...string) {
-			require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "clerk", AllowedTools: tools, MaxIterations: 3}, w.host.Registry()))
+			require.NoError(t, w.agents.Save(t.Context(), "acme", agents.Agent{Name: "clerk", AllowedTools: tools, MaxIterations: 3}, w.host.Registry()))
 		}
 		save("a")
 		c := connectWeb(version, &auth.Caller{ID: "1", Tenant: "acme", Scopes: everything, Agent: "clerk"})(t, w, nil)
@@ -209,7 +209,7 @@ func TestAgentsTools(t *testing.T) {
 		assert.Equal(t, []string{"a", "b"}, got)
 		assert.False(t, call(t, c, "b", nil).IsError)
 
-		require.NoError(t, w.agents.Remove("acme", "clerk"))
+		require.NoError(t, w.agents.Remove(t.Context(), "acme", "clerk"))
 		_, err = c.ListTools(t.Context(), nil)
 		assertCode(t, jsonrpc.CodeInvalidParams, err)
 		_, err = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "b"})

@@ -55,7 +55,7 @@ func says(result tool.Result) func(context.Context, tool.Invocation) tool.Result
 type world struct {
 	host     *caisson.Host
 	server   *mcp.Server
-	agents   agents.Store
+	agents   *agents.Store
 	sessions *sessions.Sessions
 	web      *httptest.Server
 	requests atomic.Int32 // that are being handled
@@ -71,7 +71,7 @@ var everything = auth.Scopes()
 func newWorld(t testing.TB, options mcp.Options, tools ...*fake) *world {
 	t.Helper()
 	w := &world{
-		agents: agents.In(filepath.Join(t.TempDir(), "agents")), bound: memory.New(1<<40, 1<<40),
+		agents: tooltest.Agents(t, filepath.Join(t.TempDir(), "agents")), bound: memory.New(1<<40, 1<<40),
 		caller: auth.Caller{ID: "token", Tenant: "acme", Scopes: everything},
 	}
 	w.host = noerr.Get(caisson.Open(t.Context(), caisson.Options{
@@ -81,7 +81,7 @@ func newWorld(t testing.TB, options mcp.Options, tools ...*fake) *world {
 	for _, f := range tools {
 		require.NoError(t, w.host.Registry().Register("", f))
 	}
-	w.sessions = noerr.Get(sessions.New(w.host, sessions.Options{Agents: &w.agents}))(t)
+	w.sessions = noerr.Get(sessions.New(w.host, sessions.Options{Agents: w.agents}))(t)
 	options.Sessions = w.sessions
 	w.server = noerr.Get(mcp.New(w.host, options))(t)
 	w.web = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -137,7 +137,7 @@ func connectLinesOf(version, agent string) func(testing.TB, *world, *sdk.ClientO
 		var of executor.SessionOptions
 		if agent != "" {
 			of.AllowedNow = func() ([]string, error) {
-				a, _, err := w.agents.Load("acme", agent, w.host.Registry())
+				a, _, err := w.agents.Load(t.Context(), "acme", agent, w.host.Registry())
 				return a.AllowedTools, err
 			}
 		}

@@ -26,7 +26,7 @@ type agentList struct {
 func (x *exchange) listAgents() (reply, error) {
 	list := agentList{Names: []string{}}
 	if x.api.options.Agents != nil {
-		names, err := x.api.options.Agents.Names(x.caller.Tenant)
+		names, err := x.api.options.Agents.Names(x.request.Context(), x.caller.Tenant)
 		if err != nil {
 			return reply{}, err
 		}
@@ -79,7 +79,7 @@ func (x *exchange) putAgent() (reply, error) {
 	if x.api.options.Agents == nil {
 		return reply{}, refuse(http.StatusUnprocessableEntity, "this server stores no agents")
 	}
-	err = x.api.options.Agents.Save(x.caller.Tenant, agent, x.api.host.Registry())
+	err = x.api.options.Agents.Save(x.request.Context(), x.caller.Tenant, agent, x.api.host.Registry())
 	if errors.Is(err, agents.ErrInvalid) {
 		return reply{}, refuse(http.StatusUnprocessableEntity, "%v", err)
 	}
@@ -99,7 +99,7 @@ func (x *exchange) deleteAgent() (reply, error) {
 	if x.api.options.Agents == nil {
 		return reply{}, refuse(http.StatusNotFound, "this server has no agents")
 	}
-	err := x.api.options.Agents.Remove(x.caller.Tenant, x.request.PathValue("agent"))
+	err := x.api.options.Agents.Remove(x.request.Context(), x.caller.Tenant, x.request.PathValue("agent"))
 	if errors.Is(err, agents.ErrNotFound) {
 		return reply{}, refuse(http.StatusNotFound, "the tenant has no such agent; /v1/agents lists them")
 	}

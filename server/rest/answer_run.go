@@ -269,7 +269,7 @@ func (r *run) submit(x *exchange, s *submission) (after int64, err error) {
 	if len(s.approvals) > 0 && !x.caller.May(auth.Approve) {
 		return 0, refuse(http.StatusForbidden, "the token lacks the scope %s", auth.Approve)
 	}
-	if err := r.findAgent(); err != nil { // it may have been removed since the run paused
+	if err := r.findAgent(x.request.Context()); err != nil { // it may have been removed since the run paused
 		return 0, err
 	}
 	before := r.answers.copied()

@@ -13,6 +13,8 @@ import (
 
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/internal/ledger"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/server/rest"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -60,7 +62,7 @@ func TestCatalogueServesASettingsPage(t *testing.T) {
 	}
 
 	stored := of[map[string]any](w.request("PUT", "/v1/agents/clerk", "ada", `{"allowed_tools":["calculator","file_read"],"agent_mode":"plain"}`), 200)
-	assert.EqualValues(t, agents.DefaultIterations, stored["max_iterations"])
+	assert.EqualValues(t, 10, stored["max_iterations"])
 	assert.Equal(t, []string{"calculator", "file_read"}, of[catalogue](w.request("GET", "/v1/tools?agent=clerk", "reader", nil), 200).allowed())
 	assert.Equal(t, []string{"calculator", "file_read"}, of[catalogue](w.request("GET", "/v1/tools", "clerk", nil), 200).allowed(), "the token's own agent")
 	w.request("GET", "/v1/tools?agent=nobody", "reader", nil).refused(404)
@@ -168,7 +170,7 @@ func TestAttackOwnAgent(t *testing.T) {
 // TestUnknownToolsOfAnAgent: tools that have gone since the agent was stored are named.
 func TestUnknownToolsOfAnAgent(t *testing.T) {
 	w := newWorld(t, rest.Options{})
-	require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "a1", AllowedTools: []string{"gone", "echo"}}, anything{}))
+	require.NoError(t, w.agents.Save(t.Context(), "acme", agents.Agent{Name: "a1", AllowedTools: []string{"gone", "echo"}}, anything{}))
 	a := w.request("GET", "/v1/agents/a1", "reader", nil)
 	assert.Contains(t, string(a.body), `"allowed_tools":["echo"]`)
 	assert.Contains(t, string(a.body), `"unknown_tools":["gone"]`)
@@ -178,10 +180,7 @@ func TestUnknownToolsOfAnAgent(t *testing.T) {
 func TestOurFailures(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	of[map[string]any](w.request("PUT", "/v1/agents/a1", "ada", `{"allowed_tools":[]}`), 200)
-	folders, err := filepath.Glob(filepath.Join(filepath.Dir(w.state), "agents", "*"))
-	require.NoError(t, err)
-	require.Len(t, folders, 1)
-	damage(t, folders[0])
+	tooltest.Place(t, filepath.Join(filepath.Dir(w.state), "agents"), ledger.AgentKind, callers["ada"].Tenant, "a1", []byte("{"))
 	a := w.request("GET", "/v1/agents/a1", "reader", nil)
 	failure := of[struct{ Detail, ID string }](a, 500)
 	assert.True(t, strings.HasPrefix(failure.ID, "err_"))

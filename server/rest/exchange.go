@@ -331,6 +331,9 @@ func (x *exchange) refusalOf(err error) failure {
 	id := newID("err_")
 	x.api.options.Logger.ErrorContext(x.request.Context(), "request failed", "id", id, "route", x.route.id, "tenant",
 		x.caller.Tenant, "token", x.caller.ID, "err", err)
+	if errors.Is(err, standing.ErrUnreadable) {
+		return failure{problem: problem.Problem{Status: http.StatusServiceUnavailable, Detail: standing.LaterDetail, ID: id}}
+	}
 	return failure{problem: problem.Problem{Status: http.StatusInternalServerError,
 		Detail: "the server failed; its log has the cause under this id", ID: id}}
 }

@@ -1,6 +1,6 @@
 // Package rest is Caisson's HTTP API under /v1, and the OpenAPI document that describes it at /openapi.json.
 //
-//	api, err := rest.New(host, rest.Options{Sessions: sessions, Agents: &store})
+//	api, err := rest.New(host, rest.Options{Sessions: sessions, Agents: agents})
 //	mux.Handle("/v1/", api)
 //	mux.Handle("/openapi.json", api)
 //

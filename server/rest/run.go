@@ -386,8 +386,8 @@ func (r *run) stop(ctx context.Context) {
 }
 
 // findAgent refuses to continue a run whose agent was removed.
-func (r *run) findAgent() error {
-	_, err := r.api.options.Sessions.Allowed(r.caller)
+func (r *run) findAgent(ctx context.Context) error {
+	_, err := r.api.options.Sessions.Allowed(ctx, r.caller)
 	if errors.Is(err, agents.ErrNotFound) {
 		return refuse(http.StatusConflict,
 			"the agent of the token that made the run does not exist any more; store it again, or cancel the run")

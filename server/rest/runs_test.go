@@ -330,7 +330,7 @@ func TestAttackToolTakenFromAnAgent(t *testing.T) {
 				approve := func() answered {
 					return w.request("POST", "/v1/runs/"+started.ID+"/approvals", "approver", approval(paused.Pending[0]))
 				}
-				if _, _, err := w.agents.Load("acme", "clerk", anything{}); err != nil {
+				if _, _, err := w.agents.Load(t.Context(), "acme", "clerk", anything{}); err != nil {
 					assert.Contains(t, approve().refused(409), "the agent of the token that made the run does not exist any more")
 					put(less) // refused answers can be sent again
 				}

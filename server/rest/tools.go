@@ -177,7 +177,7 @@ func dialectNamed(name string, status int) (dialects.Dialect, error) {
 // an agent.
 func (x *exchange) allowed(agent string) ([]string, error) {
 	if agent == "" {
-		return x.api.options.Sessions.Allowed(x.caller)
+		return x.api.options.Sessions.Allowed(x.request.Context(), x.caller)
 	}
 	found, _, err := x.loadAgent(agent)
 	if err != nil {
@@ -190,7 +190,7 @@ func (x *exchange) loadAgent(name string) (found agents.Agent, unknown []string,
 	if x.api.options.Agents == nil {
 		return found, nil, refuse(http.StatusNotFound, "this server has no agents")
 	}
-	found, unknown, err = x.api.options.Agents.Load(x.caller.Tenant, name, x.api.host.Registry())
+	found, unknown, err = x.api.options.Agents.Load(x.request.Context(), x.caller.Tenant, name, x.api.host.Registry())
 	if errors.Is(err, agents.ErrNotFound) {
 		return found, nil, refuse(http.StatusNotFound, "the tenant has no such agent; /v1/agents lists them")
 	}

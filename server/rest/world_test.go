@@ -64,7 +64,7 @@ type world struct {
 	url    string
 	host   *caisson.Host
 	api    *rest.API
-	agents agents.Store
+	agents *agents.Store
 	doc    *contract
 	// underWay counts the requests to a bounded server that it has not answered.
 	underWay atomic.Int64
@@ -91,7 +91,7 @@ func replicaOf(t *testing.T, of *world, options rest.Options) *world {
 	root := noerr.Get(compiled())(t)
 	dir := t.TempDir()
 	w := &world{
-		t: t, agents: agents.In(filepath.Join(dir, "agents")), log: &tooltest.Log{}, state: filepath.Join(dir, "state"),
+		t: t, agents: tooltest.Agents(t, filepath.Join(dir, "agents")), log: &tooltest.Log{}, state: filepath.Join(dir, "state"),
 		waiting: make(chan struct{}, 100), let: make(chan struct{}, 100), stopped: make(chan struct{}, 100),
 	}
 	if of != nil {
@@ -117,8 +117,8 @@ grants: [{tools: ["file_*"], context: [project_id], files: [{path: /project, hos
 	host := noerr.Get(caisson.Open(t.Context(), o))(t)
 	w.host = host
 	w.register(host)
-	kept := noerr.Get(sessions.New(host, sessions.Options{Agents: &w.agents}))(t)
-	options.Sessions, options.Agents, options.Logger = kept, &w.agents, logger
+	kept := noerr.Get(sessions.New(host, sessions.Options{Agents: w.agents}))(t)
+	options.Sessions, options.Agents, options.Logger = kept, w.agents, logger
 	w.api = noerr.Get(rest.New(host, options))(t)
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -353,13 +353,3 @@ type anything struct{}
 func (anything) Get(name string) (registry.Entry, bool) { return registry.Entry{Name: name}, true }
 func (anything) Nearest(string, int) []string           { return nil }
 func (anything) Replacement(string) (string, bool)      { return "", false }
-
-// damage spoils all files in a folder.
-func damage(t *testing.T, dir string) {
-	t.Helper()
-	files := noerr.Get(os.ReadDir(dir))(t)
-	require.NotEmpty(t, files)
-	for _, f := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, f.Name()), []byte("{"), 0o600))
-	}
-}

@@ -87,11 +87,11 @@ func (s *Sessions) Get(
 	if id != "" && !isID(id) {
 		return nil, nil, ErrInvalidID
 	}
-	if _, err := s.Allowed(caller); err != nil {
+	if _, err := s.Allowed(ctx, caller); err != nil {
 		return nil, nil, err
 	}
 	if id == "" {
-		if session, err = s.open(caller); err != nil {
+		if session, err = s.open(ctx, caller); err != nil {
 			return nil, nil, err
 		}
 		return session, sync.OnceFunc(func() { s.end(ctx, session) }), nil
@@ -108,7 +108,7 @@ func (s *Sessions) Get(
 		if err := s.makeRoom(ctx, o); err != nil {
 			return nil, nil, err
 		}
-		opened, err := s.open(caller)
+		opened, err := s.open(ctx, caller)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -126,7 +126,7 @@ func (s *Sessions) Find(
 	if !isID(id) {
 		return nil, nil, ErrInvalidID
 	}
-	if _, err := s.Allowed(caller); err != nil {
+	if _, err := s.Allowed(ctx, caller); err != nil {
 		return nil, nil, err
 	}
 	s.mu.Lock()
@@ -164,23 +164,24 @@ func isID(id string) bool {
 
 // open makes a session of the executor. Its id is the executor's, because tools keep data by tenant and
 // session, and two callers of a tenant may choose the same id.
-func (s *Sessions) open(caller auth.Caller) (*executor.Session, error) {
+func (s *Sessions) open(ctx context.Context, caller auth.Caller) (*executor.Session, error) {
 	options := executor.SessionOptions{Tenant: caller.Tenant, Context: caller.Context, User: caller.User}
 	if caller.Agent != "" {
-		options.AllowedNow = func() ([]string, error) { return s.Allowed(caller) }
+		ctx := context.WithoutCancel(ctx) // the session outlives the request
+		options.AllowedNow = func() ([]string, error) { return s.Allowed(ctx, caller) }
 	}
 	return s.host.NewSession(options)
 }
 
 // Allowed returns the names of the tools that the caller may call, or nil if it may call all.
-func (s *Sessions) Allowed(caller auth.Caller) ([]string, error) {
+func (s *Sessions) Allowed(ctx context.Context, caller auth.Caller) ([]string, error) {
 	if caller.Agent == "" {
 		return nil, nil
 	}
 	if s.options.Agents == nil {
 		return nil, fmt.Errorf("%w: %s", agents.ErrNotFound, caller.Agent)
 	}
-	agent, _, err := s.options.Agents.Load(caller.Tenant, caller.Agent, s.host.Registry())
+	agent, _, err := s.options.Agents.Load(ctx, caller.Tenant, caller.Agent, s.host.Registry())
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // world is a host with one tool that notes the sessions of its calls, and hears of their end.
 type world struct {
 	host   *caisson.Host
-	agents agents.Store
+	agents *agents.Store
 
 	mu    sync.Mutex
 	ended []string
@@ -38,7 +38,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{agents: agents.In(filepath.Join(t.TempDir(), "agents"))}
+	w := &world{agents: tooltest.Agents(t, filepath.Join(t.TempDir(), "state"))}
 	note := noerr.Get(native.New(native.About{
 		Name: "note", Description: "Notes.", Behavior: manifests.Behavior{},
 		CloseSession: func(_ context.Context, tenant, session string) error {
@@ -54,7 +54,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) sessions(t *testing.T, options Options) *Sessions {
 	t.Helper()
-	options.Agents = &w.agents
+	options.Agents = w.agents
 	s := noerr.Get(New(w.host, options))(t)
 	t.Cleanup(func() { assert.NoError(t, s.Close(context.Background())) })
 	return s
@@ -122,11 +122,11 @@ func TestFind(t *testing.T) {
 	}
 	caller.Agent = "a"
 	assert.ErrorIs(t, noerr.Error2(s.Find(t.Context(), caller, "s")), agents.ErrNotFound)
-	require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "a", AllowedTools: []string{"note"}}, w.host.Registry()))
+	require.NoError(t, w.agents.Save(t.Context(), "acme", agents.Agent{Name: "a", AllowedTools: []string{"note"}}, w.host.Registry()))
 	own = get(t, s, caller, "s")
 	assert.Same(t, own, found(caller, "s"))
 	assert.True(t, w.call(t, own).Result.Success)
-	require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "a"}, w.host.Registry()))
+	require.NoError(t, w.agents.Save(t.Context(), "acme", agents.Agent{Name: "a"}, w.host.Registry()))
 	assert.Same(t, own, found(caller, "s"), "the agent has fewer tools now")
 	assert.Equal(t, tool.Denied, w.call(t, own).Result.Kind)
 	require.NoError(t, s.Close(t.Context()))
@@ -210,7 +210,7 @@ func TestSessionsOfAgents(t *testing.T) {
 	caller := auth.Caller{Tenant: "acme", Agent: "noter"}
 	require.ErrorIs(t, noerr.Error2(s.Get(t.Context(), caller, "s")), agents.ErrNotFound)
 	save := func(names ...string) {
-		require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "noter", AllowedTools: names}, w.host.Registry()))
+		require.NoError(t, w.agents.Save(t.Context(), "acme", agents.Agent{Name: "noter", AllowedTools: names}, w.host.Registry()))
 	}
 	save()
 	assert.Equal(t, tool.Denied, w.call(t, get(t, s, caller, "s")).Result.Kind, "an agent without tools may call none")

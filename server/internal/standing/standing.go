@@ -5,6 +5,7 @@ package standing
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/caisson-run/caisson/server/auth"
 )
@@ -12,9 +13,22 @@ import (
 // The errors of checks, in addition to those of [auth.Tokens].
 var (
 	ErrRequired = errors.New("a token is required")
+	// ErrUnreadable means that a token, or whether there is one, cannot be read now. It may have been revoked.
+	ErrUnreadable = errors.New("tokens cannot be read")
 	// ErrUnchecked means that a token could not be read for too long.
 	ErrUnchecked = errors.New("the token cannot be checked")
 )
+
+// LaterDetail is what a client is told of [ErrUnreadable].
+const LaterDetail = "the server cannot check tokens now; try again later. Its log has the cause under this id"
+
+// OfRead returns the error of a check: it wraps [ErrUnreadable] unless err says something about a token.
+func OfRead(err error) error {
+	if err == nil || IsEnd(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnreadable, err)
+}
 
 type key struct{}
 
@@ -42,7 +56,7 @@ func IsRefusal(err error) bool {
 }
 
 // IsEnd reports whether an error of a check ends what a request has begun. After any other error the token may still
-// work: it cannot be read for a moment, such as for lack of descriptors.
+// work: it cannot be read for a moment, such as while its database starts again.
 func IsEnd(err error) bool {
 	return IsRefusal(err) || errors.Is(err, auth.ErrDamaged) || errors.Is(err, ErrUnchecked)
 }

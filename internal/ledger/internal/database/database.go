@@ -45,7 +45,7 @@ type DB struct {
 	closed    bool         // written with both locks
 	close     func() error
 	reserving *sql.Conn    // of PostgreSQL, what holds the reserved numbers
-	unmoved   func() error // of SQLite, fails if the file is not there any more: writing it would succeed
+	unmoved   func() error // of SQLite, fails if the file is not there any more: using it would succeed
 
 	// SQLite has one connection that writes, since a second would only wait for it. Its statements stay prepared;
 	// pgx does the same for those of PostgreSQL.
@@ -173,14 +173,62 @@ func (d *DB) View(ctx context.Context, work func(tx *Tx) error) error {
 	return d.onPool(ctx, d.Only("begin", "begin isolation level repeatable read read only"), false, work)
 }
 
-func (d *DB) onPool(ctx context.Context, begin string, whole bool, work func(tx *Tx) error) error {
-	d.using.RLock()
-	defer d.using.RUnlock()
-	if d.closed {
-		return errClosed
+// Query is a prepared query, which is run outside of a transaction. It is safe for concurrent use, and ends with the
+// database.
+type Query struct {
+	db        *DB
+	statement *sql.Stmt
+}
+
+// Prepare prepares a query.
+func (d *DB) Prepare(ctx context.Context, text string) (Query, error) {
+	statement, err := d.pool.PrepareContext(ctx, d.numbered(text))
+	return Query{d, statement}, err
+}
+
+// Row reads the first row. The error wraps [sql.ErrNoRows] if there is none.
+func (q Query) Row(ctx context.Context, arguments []any, into ...any) error {
+	d := q.db
+	leave, err := d.enter()
+	if err != nil {
+		return err
 	}
+	defer leave()
+	return q.statement.QueryRowContext(ctx, arguments...).Scan(into...)
+}
+
+// enter keeps the database open until leave is called.
+func (d *DB) enter() (leave func(), err error) {
+	d.using.RLock()
 	d.reading.RLock()
-	defer d.reading.RUnlock()
+	leave = func() {
+		d.reading.RUnlock()
+		d.using.RUnlock()
+	}
+	switch {
+	case d.closed:
+		err = errClosed
+	case d.unmoved != nil:
+		err = d.unmoved()
+	}
+	if err != nil {
+		leave()
+	}
+	return leave, err
+}
+
+// Limit sets how many connections are used at a time, which stay open. SQLite has one more, which writes.
+func (d *DB) Limit(connections int) {
+	d.pool.SetMaxOpenConns(connections)
+	d.pool.SetMaxIdleConns(connections)
+}
+
+func (d *DB) onPool(ctx context.Context, begin string, whole bool, work func(tx *Tx) error) error {
+	leave, err := d.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	conn, err := d.pool.Conn(ctx)
 	if err != nil {
 		return err

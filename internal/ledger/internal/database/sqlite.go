@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
+	library "modernc.org/sqlite/lib"
 
 	"github.com/caisson-run/caisson/internal/folder"
 )
@@ -49,7 +51,7 @@ func openSQLite(ctx context.Context, dir string) (*DB, error) {
 	db := &DB{kind: sqliteKind, pool: read, prepared: map[string]*sql.Stmt{}, log: path + "-wal"}
 	db.unmoved = func() error {
 		if now, err := os.Lstat(path); err != nil || !os.SameFile(opened, now) {
-			return &fs.PathError{Op: "write", Path: path, Err: errors.Join(ErrMoved, err)}
+			return &fs.PathError{Op: "use", Path: path, Err: errors.Join(ErrMoved, err)}
 		}
 		return nil
 	}
@@ -93,4 +95,12 @@ const busyTimeout = 10_000
 func source(path, own string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?_busy_timeout=" + strconv.Itoa(busyTimeout) +
 		"&_journal_mode=WAL&_synchronous=FULL&_pragma=mmap_size(0)&_pragma=trusted_schema(0)&" + own
+}
+
+// IsFull reports whether an error means that there is no space on the disk of SQLite's file.
+func IsFull(err error) bool {
+	if failure, ok := errors.AsType[*sqlite.Error](err); ok {
+		return failure.Code() == library.SQLITE_FULL || failure.Code() == library.SQLITE_IOERR_SHMSIZE
+	}
+	return errors.Is(err, syscall.ENOSPC)
 }

@@ -83,6 +83,15 @@ create table periods (
 alter table calls add column words tsvector;
 create index calls_words on calls using gin (words) where words is not null;
 
+-- Documents with names: tokens, and the agents of each tenant.
+create table documents (
+    kind    text  not null,
+    tenant  text  not null,
+    name    text  not null,
+    content bytea not null,
+    primary key (kind, tenant, name)
+);
+
 -- The states of paused batches that were resumed, by digests of their keys, until no copy of them is accepted.
 create table claims (
     key     bytea  primary key,

@@ -83,6 +83,15 @@ create table periods (
 -- are letters to "ascii".
 create virtual table words using fts5 (text, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
 
+-- Documents with names: tokens, and the agents of each tenant.
+create table documents (
+    kind    text  not null,
+    tenant  text  not null,
+    name    text  not null,
+    content blob  not null,
+    primary key (kind, tenant, name)
+) strict;
+
 -- The states of paused batches that were resumed, by digests of their keys, until no copy of them is accepted.
 create table claims (
     key     blob    primary key,
