@@ -241,7 +241,7 @@ func TestRecordsAreKept(t *testing.T) {
 	host := greeting(t, caisson.Options{StateDir: state, Executor: executor.Options{Recorder: &told}}, nil)
 	assert.NoDirExists(t, state, "nothing is created before the first batch")
 	report := noerr.Get(host.Execute(t.Context(), greet))(t)
-	require.NoError(t, host.CheckRecords(t.Context()))
+	require.NoError(t, noerr.Error(host.Ledger(t.Context())))
 	id := report.Records[0].CallID
 	assert.Equal(t, []string{id}, told.ids)
 	entry := tooltest.Kept(t, state, id)
@@ -265,7 +265,7 @@ func TestAttackRecordsThatCannotBeKept(t *testing.T) {
 	assert.Contains(t, record.Result.Error, "cannot be recorded")
 	assert.True(t, record.Skipped)
 	assert.True(t, record.Unrecorded)
-	require.ErrorContains(t, host.CheckRecords(t.Context()), "not a directory")
+	require.ErrorContains(t, noerr.Error(host.Ledger(t.Context())), "not a directory")
 	readOnly := greeting(t, caisson.Options{StateDir: state}, tooltest.Fields{"behavior": map[string]any{"read_only": true}})
 	record = noerr.Get(readOnly.Execute(t.Context(), greet))(t).Records[0]
 	assert.True(t, record.Result.Success)

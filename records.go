@@ -30,10 +30,6 @@ type Records struct {
 	NoWords bool
 }
 
-// CheckRecords returns why calls cannot be recorded now, or nil if they can, or are not to be. Calls that are not
-// read-only are refused meanwhile.
-func (h *Host) CheckRecords(ctx context.Context) error { return h.recorder.check(ctx) }
-
 // Ledger returns where the host keeps its calls, or nil if it keeps none. It is for the servers of this module.
 func (h *Host) Ledger(ctx context.Context) (*ledger.Ledger, error) { return h.recorder.open(ctx) }
 
@@ -59,7 +55,6 @@ type recorder struct {
 	failure error
 	closed  bool
 	problem error // the first error
-	latest  error // of the last attempt to write
 }
 
 // keeps reports whether records are to be kept.
@@ -95,48 +90,24 @@ func (r *recorder) Record(ctx context.Context, ended executor.Entry) error {
 // keepTime is the longest time that a call waits for the ledger, before and after it runs.
 const keepTime = 10 * time.Second
 
+// write writes a call to the ledger. Nothing is written once records are closed.
 func (r *recorder) write(
 	ctx context.Context, entry executor.Entry, write func(*ledger.Ledger, context.Context, ledger.Entry) error,
 ) error {
-	return r.attempt(ctx, func(ctx context.Context, l *ledger.Ledger) error { return write(l, ctx, r.entry(entry)) })
-}
-
-// attempt writes to the ledger, and remembers whether that succeeded. Nothing is written once records are closed.
-func (r *recorder) attempt(ctx context.Context, write func(ctx context.Context, l *ledger.Ledger) error) error {
 	kept, err := r.open(ctx)
 	if kept != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, keepTime)
 		defer cancel()
-		err = write(ctx, kept)
+		err = write(kept, ctx, r.entry(entry))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil
 	}
-	r.problem, r.latest = cmp.Or(r.problem, err), err
+	r.problem = cmp.Or(r.problem, err)
 	return err
-}
-
-// check writes to the ledger if that failed before, or if it is not open.
-func (r *recorder) check(ctx context.Context) error {
-	if !r.keeps() {
-		return nil
-	}
-	r.mu.Lock()
-	failed := r.latest
-	isOpen := r.kept != nil
-	r.mu.Unlock()
-	if failed == nil && isOpen {
-		return nil
-	}
-	return r.attempt(ctx, func(ctx context.Context, l *ledger.Ledger) error {
-		if failed == nil {
-			return nil
-		}
-		return l.Check(ctx)
-	})
 }
 
 func (r *recorder) entry(ended executor.Entry) ledger.Entry {

@@ -267,7 +267,7 @@ func (o *serveOptions) serveHost(ctx context.Context, h *host, metrics http.Hand
 	if err != nil {
 		return err
 	}
-	o.Metrics, o.Logger, o.Ready = metrics, log, h.CheckRecords
+	o.Metrics, o.Logger, o.Ready = metrics, log, h.canRecord
 	s, err := o.server(h, kept, agents, protocol)
 	if err != nil {
 		return cmp.Or(o.serverProblem(err), protocol.Close(ending))
@@ -307,6 +307,15 @@ func (o *serveOptions) server(
 		server.Endpoint{Pattern: "/v1/", Handler: api, Drain: api.Close},
 		server.Endpoint{Pattern: "/openapi.json", Handler: api},
 		server.Endpoint{Pattern: "/mcp", Handler: protocol, Drain: protocol.Drain})
+}
+
+// canRecord returns why calls cannot be recorded now, or nil if they can, or are not to be.
+func (h *host) canRecord(ctx context.Context) error {
+	kept, err := h.Ledger(ctx)
+	if kept == nil {
+		return err
+	}
+	return kept.Check(ctx)
 }
 
 // announce prints where the server listens and who may connect.

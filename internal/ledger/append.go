@@ -163,6 +163,7 @@ func (l *Ledger) write(ctx context.Context) {
 // the others out.
 func (l *Ledger) commit(ctx context.Context, group []*waiting) {
 	err := l.update(ctx, group)
+	l.failed.Store(err != nil)
 	for i, w := range group {
 		own := err
 		if err != nil && len(group) > 1 {

@@ -93,6 +93,7 @@ type Ledger struct {
 	registering sync.Mutex   // held to get one
 	beating     sync.Once
 	late        late
+	failed      atomic.Bool // the latest attempt to write
 	keysTaken   atomic.Int64
 }
 

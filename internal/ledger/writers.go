@@ -35,6 +35,7 @@ func (l *Ledger) register(ctx context.Context) error {
 		return tx.Row(ctx, "insert into writers (until) values (?) returning id", []any{now + leaseTime.Milliseconds()}, &id)
 	})
 	if err != nil {
+		l.failed.Store(true)
 		return err
 	}
 	l.writer.Store(id)
@@ -100,12 +101,16 @@ func (l *Ledger) beat(ctx context.Context) {
 	}
 }
 
-// Check returns why the ledger cannot be written, or nil.
+// Check returns why the ledger cannot be written, or nil. It tries if writing has failed before.
 func (l *Ledger) Check(ctx context.Context) error {
+	if !l.failed.Load() {
+		return nil
+	}
 	err := l.register(ctx)
 	if err == nil {
 		err = l.beatOnce(ctx)
 	}
+	l.failed.Store(err != nil)
 	return l.failure("check", err)
 }
 
