@@ -191,6 +191,7 @@ func asOne(policies []*manifests.Policy) *manifests.Policy {
 		all.Ask = append(all.Ask, p.Ask...)
 		all.Approve = append(all.Approve, p.Approve...)
 		all.Redact = append(all.Redact, p.Redact...)
+		all.RecordInputs = append(all.RecordInputs, p.RecordInputs...)
 	}
 	return all
 }

@@ -115,7 +115,7 @@ func (r *recorder) entry(ended executor.Entry) ledger.Entry {
 	ended = r.redact.Redact(ended, entry.Manifest)
 	kept := ledger.Entry{
 		Time: time.Now(), Record: ended.Record, Cause: ended.Cause, Tenant: ended.Tenant, User: ended.User,
-		Session: ended.Session, Batch: ended.Batch, Intended: ended.Intended,
+		Session: ended.Session, Batch: ended.Batch, Intended: ended.Intended, Inputs: ended.Inputs,
 	}
 	if len(ended.Record.Cuts) > 0 {
 		kept.Whole = &ended.Whole

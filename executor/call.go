@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -57,6 +58,7 @@ type call struct {
 	final      bool  // it succeeded, and its output may be shown to the user unchanged
 	wait       *need // nil if it needs nothing from outside
 	cause      error // for the operator; may be nil
+	inputs     json.RawMessage
 	began      time.Time
 	// question is the call's question to the cache; nil if the call always runs.
 	question *answers.Question[resultKey]

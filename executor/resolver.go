@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/caisson-run/caisson/registry"
@@ -53,4 +54,6 @@ type Entry struct {
 	// Cause is the host's error if the kind of the record's result is [tool.Internal], and empty otherwise. It is only
 	// for the operator, since it may contain paths and addresses; the record has only an id in its place.
 	Cause string
+	// Inputs are those of the call's [tool.Outcome].
+	Inputs json.RawMessage
 }

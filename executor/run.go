@@ -131,7 +131,7 @@ func (c *call) complete(outcome tool.Outcome, err error) {
 	c.record.Usage, c.record.Log, c.record.Denials, c.record.HostCalls = outcome.Usage, outcome.Log, outcome.Denials,
 		outcome.HostCalls
 	c.record.Usage.Queue = c.queued
-	c.record.Result, c.cause = outcome.Result, err
+	c.record.Result, c.cause, c.inputs = outcome.Result, err, outcome.Inputs
 	if kind := outcome.Result.Kind; err != nil && (kind == "" || kind == tool.Internal) {
 		c.fail(err)
 	}

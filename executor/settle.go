@@ -25,6 +25,7 @@ func (b *batch) settle(ctx context.Context, c *call) {
 	if recorder := b.executor.options.Recorder; recorder != nil {
 		b.report(ctx, c, "recorder failed", func() error { return recorder.Record(context.WithoutCancel(ctx), entry) })
 	}
+	c.inputs = nil
 	output.CutDetails(&c.record, b.details)
 	b.send(tool.CallFinished, func(event *tool.Event) {
 		c.describe(event)
@@ -77,6 +78,7 @@ func (b *batch) entryOf(c *call) Entry {
 	entry := Entry{
 		Record: c.record, Whole: c.whole, Tool: c.tool, Brought: own != nil && own == c.entry.Manifest, Batch: b.id,
 		Session: b.session.id, Tenant: b.session.tenant, User: b.session.user, Began: c.began, Intended: c.intended,
+		Inputs: c.inputs,
 	}
 	if c.record.Result.Kind == tool.Internal && c.cause != nil {
 		entry.Cause = textOf(c.cause)

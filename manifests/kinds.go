@@ -64,6 +64,8 @@ type Grants struct {
 	// NoNetwork and NoWrites are denials of a profile for all tools: the whole network, and all
 	// writing to files. Each names the profile, for display. Empty denies nothing.
 	NoNetwork, NoWrites string
+	// RecordInputs has the host's answers to the tool's calls recorded, so that the calls can be replayed.
+	RecordInputs bool
 }
 
 // Deny denies what any grant allows. Exactly one field besides Origin is set.

@@ -35,6 +35,8 @@ type Policy struct {
 	Ask     []PolicyAsk
 	Approve []PolicyApproval
 	Redact  []PolicyRedaction
+	// RecordInputs names the tools whose calls are recorded with what the host answered, so that they can be replayed.
+	RecordInputs []PolicyAsk
 
 	places places // of the keys in the source
 }
@@ -114,6 +116,7 @@ func (r *reader) policy(root *node) *Policy {
 		optional("ask", &p.Ask, r.asks),
 		optional("approve", &p.Approve, listOf(r, maxGrants, r.approval)),
 		optional("redact", &p.Redact, listOf(r, maxGrants, r.redaction)),
+		optional("record_inputs", &p.RecordInputs, r.asks),
 	)
 	r.checkProfile(root, p)
 	return p
@@ -218,6 +221,8 @@ func (p *Policy) For(tool, source string) Grants {
 		}
 	}
 	p.addApprovals(&given, tool, source)
+	given.RecordInputs = slices.ContainsFunc(p.RecordInputs,
+		func(named PolicyAsk) bool { return isNamed(named.Tool, tool) })
 	return given
 }
 
@@ -295,8 +300,8 @@ func (r *reader) deny(n *node, path string) PolicyDeny {
 	return d
 }
 
-// PolicyAsk makes calls of the tools that it names require approval, even if their manifests do not
-// and the policy approves them.
+// PolicyAsk names tools in [Policy.Ask], whose calls require approval even if their manifests do not and the policy
+// approves them, or in [Policy.RecordInputs].
 type PolicyAsk struct {
 	Origin string // where this is written
 	Tool   string // a name, or a glob as in path.Match
@@ -325,7 +330,7 @@ func (p *Policy) addApprovals(given *Grants, tool, source string) {
 	}
 }
 
-// asks reads the names and globs of tools whose calls require approval.
+// asks reads names and globs of tools.
 func (r *reader) asks(n *node, path string) []PolicyAsk {
 	var asks []PolicyAsk
 	for i, pattern := range r.somePatterns(", or remove the key")(n, path) {

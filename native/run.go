@@ -38,6 +38,9 @@ type returned struct {
 // latest, and leaves a function that has not returned by then running.
 func (t *function) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	start := time.Now()
+	if invocation.Replay != nil {
+		return t.failed(start, tool.Internal, "", errNoReplay)
+	}
 	arguments, err := invocation.Arguments.MarshalJSON()
 	if err != nil {
 		return t.failed(start, tool.Internal, "", err)
@@ -63,6 +66,9 @@ func (t *function) Invoke(ctx context.Context, invocation tool.Invocation) (tool
 	}()
 	return t.ended(ctx, inside, start, returned{err: inside.Err()})
 }
+
+// errNoReplay means that a call was to be replayed: the program's own functions can have any effect.
+var errNoReplay = errors.New("a tool written in Go cannot be replayed")
 
 // errExited means that the function called runtime.Goexit.
 var errExited = errors.New("the function called runtime.Goexit")

@@ -119,6 +119,10 @@ func (r *run) makeNotes() {
 func (r *run) collect() {
 	a, h := &r.answer, &r.host
 	h.close()
+	if r.replayed != nil {
+		a.Denials, a.Unread = r.replayed.Denials, r.replayed.Unread
+		return
+	}
 	a.Unread = r.system.OnInput != nil
 	if r.view != nil {
 		r.collectFiles()

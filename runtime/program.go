@@ -31,6 +31,7 @@ type program struct {
 	starting bool
 	started  *engine.Program
 	before   *wasi.Start // its effects on the system, once started
+	made     *launch     // its start, once started
 	reason   string      // why calls do not resume it; empty while unknown
 	again    time.Time   // when the reason must be forgotten; zero if it stays
 	wait     time.Duration
@@ -47,15 +48,18 @@ const leastWait = time.Minute
 
 // runIn runs the tool's program. If the program was started once for all calls, the run resumes it
 // where it first reads its input. Otherwise the run begins at the start.
-func (t *Tool) runIn(
-	ctx context.Context, system *wasi.System, module *engine.Module, run engine.Run,
-) (engine.Usage, error) {
+func (r *run) runIn(ctx context.Context, module *engine.Module, run engine.Run) (engine.Usage, error) {
+	t, system := r.tool, &r.system
 	run.Function, run.MemoryLimit = entryOf(t.manifest, module.Description()), int64(t.limits.Memory)
-	if started, before := t.program.get(t, module); started != nil {
+	if r.replayed != nil {
+		return r.runAgain(wasi.With(ctx, system), module, run)
+	}
+	if started, before, made := t.program.get(t, module); started != nil {
 		resumed := wasi.With(ctx, system)
 		system.Resume(before)
 		used, err := started.Run(resumed, run)
 		if !errors.Is(err, engine.ErrNotStarted) {
+			r.image = t.imageOf(made, used.Started)
 			return used, err
 		}
 		if t.program.discard(started, err) {
@@ -66,23 +70,23 @@ func (t *Tool) runIn(
 	return module.Run(wasi.With(ctx, system), run)
 }
 
-// get returns the started program, or nil. The second call starts it in the background; the first
+// get returns the started program and its start, or nil. The second call starts it in the background; the first
 // does not, since it may remain the only one.
-func (p *program) get(t *Tool, module *engine.Module) (*engine.Program, *wasi.Start) {
+func (p *program) get(t *Tool, module *engine.Module) (*engine.Program, *wasi.Start, *launch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.module != module {
 		if module.Evicted() {
-			return nil, nil // the run will fail with ErrEvicted and be repeated with another module
+			return nil, nil, nil // the run will fail with ErrEvicted and be repeated with another module
 		}
 		if p.stop != nil {
 			p.stop()
 		}
-		p.module, p.starting, p.started, p.before = module, false, nil, nil
+		p.module, p.starting, p.started, p.before, p.made = module, false, nil, nil, nil
 		p.reason, p.again, p.wait = "", time.Time{}, 0
 	}
 	if p.started != nil && p.started.Evicted() {
-		p.called, p.started, p.before = false, nil, nil // this call pays for its start, and so does the next one
+		p.called, p.started, p.before, p.made = false, nil, nil, nil // this call pays for its start, and so does the next one
 	}
 	if !p.again.IsZero() && time.Now().After(p.again) {
 		p.reason, p.again = "", time.Time{}
@@ -92,17 +96,17 @@ func (p *program) get(t *Tool, module *engine.Module) (*engine.Program, *wasi.St
 		t.startInBackground(module)
 	}
 	p.called = true
-	return p.started, p.before
+	return p.started, p.before, p.made
 }
 
 // decide records the started program of a module. It returns false if that is not needed.
-func (p *program) decide(module *engine.Module, started *engine.Program, before *wasi.Start) bool {
+func (p *program) decide(module *engine.Module, started *engine.Program, before *wasi.Start, made *launch) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.module != module || p.closed {
 		return false
 	}
-	p.starting, p.started, p.before = false, started, before
+	p.starting, p.started, p.before, p.made = false, started, before, made
 	return true
 }
 
@@ -130,7 +134,7 @@ func (p *program) discard(started *engine.Program, err error) bool {
 // setReason forgets the started program and sets the reason. If the machine may have been busy, or short of a resource,
 // the reason is forgotten after a while. The caller must hold mu.
 func (p *program) setReason(reason string, err error) {
-	p.starting, p.started, p.before, p.reason, p.again = false, nil, nil, reason, time.Time{}
+	p.starting, p.started, p.before, p.made, p.reason, p.again = false, nil, nil, nil, reason, time.Time{}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, engine.ErrHost) {
 		p.wait = max(leastWait, 2*p.wait)
 		p.again = time.Now().Add(p.wait)
@@ -158,6 +162,8 @@ type launch struct {
 	seen   nondeterminism
 	first  atomic.Pointer[wasi.System] // of the first start; later ones arrive at the same state
 	start  engine.Start
+	seed   [32]byte  // of its random bytes
+	began  time.Time // where its clock begins
 	losing sync.Once
 	lost   chan struct{} // closed if a guest could not be stopped
 }
@@ -174,6 +180,15 @@ const saysOff = "the manifest says snapshot: off"
 
 // launch prepares a start of the module's program, or returns why calls could not resume it.
 func (t *Tool) launch(module *engine.Module) (*launch, string) {
+	var seed [32]byte
+	if _, err := t.runtime.random.Read(seed[:]); err != nil {
+		return nil, "no random bytes are available for it"
+	}
+	return t.launchWith(module, seed, t.runtime.now())
+}
+
+// launchWith prepares the start that has this seed and whose clock begins at this time.
+func (t *Tool) launchWith(module *engine.Module, seed [32]byte, began time.Time) (*launch, string) {
 	starting := t.initialize(module)
 	plugin := isPlugin(t.manifest, module.Description())
 	switch reason := t.dependsOnCall(); {
@@ -186,12 +201,7 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	if err != nil {
 		return nil, err.Error()
 	}
-	var seed [32]byte
-	if _, err := t.runtime.random.Read(seed[:]); err != nil {
-		return nil, "no random bytes are available for it"
-	}
-	began := t.runtime.now()
-	l := &launch{tool: t, lost: make(chan struct{})}
+	l := &launch{tool: t, seed: seed, began: began, lost: make(chan struct{})}
 	l.start = engine.Start{
 		Initialize: starting, MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout,
 		Fuel: min(startFuel, cmp.Or(t.limits.Fuel, startFuel)),
@@ -241,7 +251,7 @@ func (t *Tool) startInBackground(module *engine.Module) {
 			p.refuse(module, reason, err)
 			return
 		}
-		if !p.decide(module, started, l.first.Load().Start()) {
+		if !p.decide(module, started, l.first.Load().Start(), l) {
 			t.drop(starting, started)
 		}
 	})

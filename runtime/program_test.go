@@ -190,7 +190,7 @@ func TestClosedToolsLeaveNoProgram(t *testing.T) {
 	assert.True(t, closed.Evicted())
 	assert.False(t, kept.Evicted(), "control")
 	require.NoError(t, answered(t.Context(), second, call))
-	assert.False(t, first.program.decide(first.module, closed, nil), "a start that ends later")
+	assert.False(t, first.program.decide(first.module, closed, nil, nil), "a start that ends later")
 }
 
 // TestAttackCallsThatWaitForAModule: a call whose deadline is over does not wait until the file of its module has been

@@ -39,6 +39,7 @@ type run struct {
 	slot       *nestedSlot        // of the calling tool, in which the call runs; nil if no tool made the call
 	lease      *lease             // of the slot
 	guest      watchdog.Guest
+	recording
 }
 
 func (t *Tool) newRun(invocation tool.Invocation) *run {
@@ -170,7 +171,9 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome, error) {
 	t := r.tool
 	a := &r.answer
-	if a.Fuel, a.CallersFuel = r.slot.fuel(t.limits.Fuel); a.CallersFuel && a.Fuel == 0 {
+	if r.replayed != nil {
+		a.Fuel, a.CallersFuel = r.replayed.Limits.Fuel, r.replayed.CallersFuel
+	} else if a.Fuel, a.CallersFuel = r.slot.fuel(t.limits.Fuel); a.CallersFuel && a.Fuel == 0 {
 		return a.Fail(tool.Fuel, "the tool that made the call has no fuel left", nil)
 	}
 	a.Began = true
@@ -194,7 +197,9 @@ func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome,
 	if errors.Is(err, engine.ErrModule) {
 		err = unusable(t.manifest, engine.Source{}, err)
 	}
-	return a.Outcome(r.deadline, ctx, used, err)
+	outcome, err := a.Outcome(r.deadline, ctx, used, err)
+	outcome.Inputs = r.inputs(ctx, outcome.Result.Kind)
+	return outcome, err
 }
 
 // fail returns the outcome of a call that ended before its guest began.
@@ -213,7 +218,7 @@ func (r *run) fail(ctx context.Context, err error) (tool.Outcome, error) {
 func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.Usage, err error) {
 	t, g := r.tool, &r.guest
 	r.system.Started = t.runtime.now()
-	r.deadline = watchdog.NewDeadline(ctx, r.system.Started.Add(t.limits.Timeout))
+	r.deadline = watchdog.NewDeadline(ctx, r.system.Started.Add(r.timeout()))
 	g.Owner, g.Tool, g.CallID, g.Ctx, g.Module, g.Began = r, t.manifest.Name, r.invocation.CallID, ctx, module.Digest(),
 		r.system.Started
 	g.Deadline, _ = r.deadline.Deadline()
@@ -224,12 +229,12 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 		}
 	}()
 	inside := r.host.open(abi.With(r.deadline, &r.host.session), t)
-	run := engine.Run{Fuel: r.answer.Fuel, Watched: &g.Watched}
+	run := engine.Run{Fuel: r.answer.Fuel, Watched: &g.Watched, Tape: r.newTape()}
 	if r.answer.Plugin == nil {
-		return t.runIn(inside, &r.system, module, run)
+		return r.runIn(inside, module, run)
 	}
 	run.Result = &r.answer.Returned
-	if used, err = t.runIn(extism.With(inside, r.answer.Plugin), &r.system, module, run); err != nil {
+	if used, err = r.runIn(extism.With(inside, r.answer.Plugin), module, run); err != nil {
 		r.answer.Returned = 0
 		return used, err
 	}
@@ -309,6 +314,9 @@ func (t *Tool) under(arguments tool.Arguments) (*Tool, error) {
 // in the tool's limits begins once the module is compiled and the call has a slot to run in. A
 // client-run tool refuses all calls with the kind [tool.Denied].
 func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	if invocation.Replay != nil {
+		return t.replay(ctx, invocation)
+	}
 	if t.profiles != nil {
 		under, err := t.under(invocation.Arguments)
 		if err != nil {

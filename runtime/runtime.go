@@ -312,10 +312,10 @@ func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with c
 	if !t.isClients() {
 		t.limits = effective(ceiling, m.Limits)
 	}
-	fileLimits := files.Limits{Tool: m.Name, OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes}
-	if t.outline, err = files.NewOutline(p.Mounts, fileLimits); err != nil {
+	if t.outline, err = files.NewOutline(p.Mounts, t.fileLimits()); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
+	t.records = grants.RecordInputs
 	if t.terms, err = p.TermsDigest(manifests.Limits(t.limits)); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -326,6 +326,10 @@ func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with c
 	}
 	r.permits[p] = struct{}{}
 	return t, nil
+}
+
+func (t *Tool) fileLimits() files.Limits {
+	return files.Limits{Tool: t.manifest.Name, OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes}
 }
 
 // Close waits for running calls and frees compiled code and connections. Calls made after Close

@@ -35,6 +35,7 @@ type Tool struct {
 	holdsScript bool             // in runtime.scripts, until the tool is closed; guarded by runtime.mu
 	profiles    map[string]*Tool // under each profile that calls may name; nil if they may name none
 	whole       *Tool            // the tool that this one narrows for calls under a profile; nil for that tool
+	records     bool             // the inputs of calls
 
 	compiling flights[*engine.Module]
 	hashing   flights[engine.Digest]

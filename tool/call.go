@@ -102,6 +102,9 @@ type Invocation struct {
 	Request Request
 	// Host provides services to this call until it ends. It may be nil.
 	Host Host
+	// Replay, if not nil, are the [Outcome.Inputs] of an earlier call. The tool must run that call again with them, or
+	// fail: it must have no effect, and ignores Arguments, Context, Files and Host.
+	Replay json.RawMessage
 }
 
 // Request is the part of a caller's request for one tool. It is untrusted input that the host passes on:

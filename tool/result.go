@@ -165,6 +165,9 @@ type Outcome struct {
 	// Log is the guest's stderr, truncated, and a stack trace if it trapped. It is for people. Only its end
 	// reaches the model, as the reason of a failure that has no other, unless the manifest forbids it.
 	Log string
+	// Inputs are what the host answered the call, if that was to be recorded; otherwise nil. [Invocation.Replay] takes
+	// them. They may be megabytes, and are for the operator.
+	Inputs json.RawMessage
 }
 
 // Repair is one change made to a model's arguments before validation.

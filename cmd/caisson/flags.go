@@ -47,6 +47,7 @@ type options struct {
 	keepFor      time.Duration
 	keepRecords  int
 	relaxed      bool // records need not be durable before calls are answered
+	recordInputs bool
 	trusted      []string
 	interpreters interpreter.Folder // empty for the default
 
@@ -148,6 +149,9 @@ func (o *options) policy() *manifests.Policy {
 		given.Context = append(given.Context, manifests.NameGrant{Binding: origin, Name: value.key})
 	}
 	said := &manifests.Policy{Ask: o.asks, Approve: o.approved}
+	if o.recordInputs {
+		said.RecordInputs = []manifests.PolicyAsk{{Origin: "--record-inputs", Tool: "*"}}
+	}
 	if len(given.Files)+len(given.Network)+len(given.Secrets)+len(given.Context)+len(given.Calls) > 0 {
 		said.Grants = []manifests.Grant{given}
 	}

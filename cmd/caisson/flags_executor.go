@@ -45,6 +45,9 @@ func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
 	o.executorFlags(command, every, uncut)
 	o.stateFlag(command, state)
 	o.ledgerFlag(command, "keep records, agents and tokens")
+	command.Flags().BoolVar(&o.recordInputs, "record-inputs", false,
+		"record what the host answers each call, at most 8 MiB, so that \"caisson replay\" can run it again (default: the "+
+			"policy's record_inputs)")
 	o.compileFlags(command)
 }
 

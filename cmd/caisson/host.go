@@ -194,6 +194,11 @@ func (o *options) open(ctx context.Context, mode openMode) (_ *host, err error) 
 	if err != nil {
 		return nil, err
 	}
+	if mode.runs || mode.serves {
+		if err := operator.checkRecording(); err != nil {
+			return nil, err
+		}
+	}
 	if p := operator.policy; mode.fills {
 		operator.policy = &manifests.Policy{File: p.File, Tools: p.Tools, Profile: p.Profile, Profiles: p.Profiles}
 	}

@@ -94,7 +94,8 @@ func newRoot(env environment) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	root.SetFlagErrorFunc(flagFailure)
-	root.AddCommand(newCall(o), newBatch(o), newList(o), newInspect(o), newExplain(o), newRecords(o), newMCP(o),
+	root.AddCommand(newCall(o), newBatch(o), newList(o), newInspect(o), newExplain(o), newReplay(o), newRecords(o),
+		newMCP(o),
 		newServe(o), newAgent(o), newToken(o), newValidate(o), newCompile(o), newInterpreters(o), newBench(o), newVersion(o),
 		newCompletion())
 	return root

@@ -135,6 +135,21 @@ func (op *operator) asks(m *manifests.Manifest) bool {
 	return len(op.policy.For(m.Name, m.File).Ask)+len(op.flags.For(m.Name, m.File).Ask) > 0
 }
 
+// checkRecording rejects the recording of inputs if no records are kept.
+func (op *operator) checkRecording() error {
+	asked := "--record-inputs"
+	if !op.options.recordInputs {
+		if len(op.policy.RecordInputs) == 0 {
+			return nil
+		}
+		asked = op.policy.File + ": record_inputs"
+	}
+	if dir, err := op.options.stateFolder(); err == nil && dir == "" && op.options.ledgerURL == "" {
+		return failed(exitUsage, asked+`: no records are kept with --state-dir ""`, "name a folder with --state-dir DIR")
+	}
+	return nil
+}
+
 // contextValues returns the values of context parameters. Flags set none that the policy assigns to another source.
 func (op *operator) contextValues() (map[string]string, error) {
 	values := map[string]string{}

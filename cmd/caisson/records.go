@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/internal/ledger"
+	"github.com/caisson-run/caisson/internal/replay"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/tool"
@@ -211,7 +212,8 @@ func newRecordsShow(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "show CALL-ID", Short: "print the record of a call as it is stored",
 		Long: "Print the record of a call as it is stored, as one JSON object. \"caisson explain\" explains\n" +
-			"it. A unique prefix of the id of at least 8 characters is enough.",
+			"it. A unique prefix of the id of at least 8 characters is enough. Of recorded inputs, it\n" +
+			"prints the size.",
 		Args: positional(1, 1, "a CALL-ID"),
 	}
 	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, args []string) error {
@@ -219,6 +221,7 @@ func newRecordsShow(o options) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		entry.Inputs = replay.Summarize(entry.Inputs)
 		return o.printJSON(entry)
 	})
 }

@@ -36,20 +36,23 @@ func Run(ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test m
 
 // Workspace is a tool with its own directories and the files and context values of a test.
 type Workspace struct {
+	tool     *runtime.Tool
 	executor *executor.Executor
 	session  *executor.Session
 	name     string
 	dirs     map[string]string // host directories by guest path
+	kept     []executor.Entry  // the calls that have ended
 }
 
 // Open makes a workspace in dir, an empty directory, in which each directory that the tool requests gets a separate
 // one. Nothing else but context values is granted.
 func Open(
 	ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test manifests.Test, dir string,
-) (*Workspace, error) {
+) (_ *Workspace, err error) {
 	w := &Workspace{name: m.Name, dirs: map[string]string{}}
 	// By running the tests, the user also approves destructive calls.
-	grants := manifests.Grants{Context: manifests.GrantContext(m.Context...), Approved: []manifests.Binding{{}}}
+	grants := manifests.Grants{Context: manifests.GrantContext(m.Context...), Approved: []manifests.Binding{{}},
+		RecordInputs: true}
 	for i, request := range m.Permissions.Files {
 		host := filepath.Join(dir, strconv.Itoa(i))
 		if err := os.Mkdir(host, 0o700); err != nil {
@@ -62,15 +65,15 @@ func Open(
 	if err := w.write(test.Files); err != nil {
 		return nil, fmt.Errorf("cases: %w", err)
 	}
-	loaded, err := rt.Load(ctx, m, grants)
-	if err != nil {
+	if w.tool, err = rt.Load(ctx, m, grants); err != nil {
 		return nil, err
 	}
 	tools := registry.New()
-	if err := tools.Register("cases", loaded); err != nil {
+	if err := tools.Register("cases", w.tool); err != nil {
 		return nil, err
 	}
-	if w.executor, err = executor.New(tools, executor.Options{}); err != nil {
+	options := executor.Options{Recorder: w, Reuse: executor.Reuse{Scope: executor.ReuseNone}}
+	if w.executor, err = executor.New(tools, options); err != nil {
 		return nil, err
 	}
 	w.session, err = w.executor.NewSession(executor.SessionOptions{Context: test.Context})

@@ -33,7 +33,7 @@ func (w *waiting) size() int {
 	if w.entry.Whole != nil {
 		size += w.entry.Whole.Size()
 	}
-	return size + len(w.entry.Wire) + 1<<10
+	return size + len(w.entry.Wire) + len(w.entry.Inputs) + 1<<10
 }
 
 // Append keeps an entry, and returns when it is durable, or before with [Options.Relaxed], unless many wait. Entries

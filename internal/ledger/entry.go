@@ -38,6 +38,8 @@ type Entry struct {
 	Intended bool `json:"-"`
 	// Whole is the result before parts of it were cut, or nil if nothing was cut.
 	Whole *tool.Result `json:"whole,omitempty"`
+	// Inputs are what the host answered the call, if that was recorded. Only [Ledger.Find] returns them.
+	Inputs json.RawMessage `json:"inputs,omitempty"`
 }
 
 // Result returns the whole result of the call.

@@ -280,6 +280,7 @@ func (s *search) read(ctx context.Context, found []place) (page Page, err error)
 		if err != nil {
 			return page, fmt.Errorf("row %d: %w", p.id, err)
 		}
+		entry.Inputs = nil
 		page.Entries = append(page.Entries, entry)
 		size += len(content)
 	}

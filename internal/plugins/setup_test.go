@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -29,6 +30,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/replay"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
@@ -119,7 +121,24 @@ func caisson(t testing.TB, s subject, export string) func(input string) (tool.Ou
 	loaded, err := loadTool(t, s, export)
 	require.NoError(t, err)
 	return func(input string) (tool.Outcome, error) {
-		return loaded.Invoke(t.Context(), tool.Invocation{CallID: "the-call", Tool: "plugin", Arguments: argument(t, input)})
+		outcome, err := loaded.Invoke(t.Context(), tool.Invocation{CallID: "the-call", Tool: "plugin", Arguments: argument(t, input)})
+		replayed(t, loaded, outcome)
+		return outcome, err
+	}
+}
+
+// replayed checks that a call has the same result and the same fuel when it is replayed, if it can be.
+func replayed(t testing.TB, loaded *runtime.Tool, outcome tool.Outcome) {
+	t.Helper()
+	if outcome.Inputs == nil {
+		return
+	}
+	again, err := loaded.Invoke(t.Context(), tool.Invocation{CallID: "the-replay", Tool: "plugin", Replay: outcome.Inputs})
+	if _, refused := errors.AsType[*replay.Refusal](err); refused {
+		return
+	}
+	if assert.NoError(t, err) {
+		assert.Empty(t, replay.Compare(outcome.Result, again.Result, outcome.Usage.Fuel, again.Usage.Fuel))
 	}
 }
 
@@ -155,7 +174,7 @@ func loadIn(t testing.TB, r *runtime.Runtime, s subject, export string) (*runtim
 	require.NoError(t, os.WriteFile(file, []byte(s.manifest(t, export)), 0o600))
 	m, err := manifests.Load(file)
 	require.NoError(t, err)
-	grants := manifests.Grants{}
+	grants := manifests.Grants{RecordInputs: true}
 	for _, name := range s.hosts {
 		grants.Network = append(grants.Network, grant(name))
 	}

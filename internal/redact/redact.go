@@ -19,6 +19,7 @@ import (
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/replay"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -52,6 +53,7 @@ func (r Rules) Redact(e executor.Entry, m *manifests.Manifest) executor.Entry {
 	if len(arguments)+len(result) == 0 {
 		return e
 	}
+	e.Inputs = replay.Withhold(e.Inputs, "the policy redacts the records of its tool")
 	w := &work{exact: map[string]bool{}}
 	record := &e.Record
 	if len(arguments) > 0 {

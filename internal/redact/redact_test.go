@@ -268,3 +268,20 @@ func TestDeclares(t *testing.T) {
 		assert.Equal(t, want, redact.Declares(s, pointer), pointer)
 	}
 }
+
+// TestAttackRedactedValuesInInputs: what the host answered a call, which has its arguments, is not kept if the policy
+// redacts records of its tool. The control is another tool.
+func TestAttackRedactedValuesInInputs(t *testing.T) {
+	policy, err := manifests.ParsePolicy("caisson.yaml", []byte("schema: caisson-config/v1\nredact: [{tools: [greet], arguments: [/who]}]\n"))
+	require.NoError(t, err)
+	inputs := json.RawMessage(`{"version":1,"log":"YW5u"}`)
+	for name, kept := range map[string]bool{"greet": false, "other": true} {
+		m, err := manifests.Parse("tool.yaml", []byte("schema: caisson/v1\nname: "+name+"\ndescription: A tool.\nmodule: {path: x.wasm}\nparameters: {type: object}\n"))
+		require.NoError(t, err)
+		entry := executor.Entry{Tool: name, Inputs: inputs}
+		entry.Record.Function = tool.Function{Name: name, Arguments: `{"who":"ann"}`}
+		redacted := redact.Rules(policy.Redact).Redact(entry, m)
+		assert.Equal(t, kept, string(redacted.Inputs) == string(inputs))
+		assert.Equal(t, kept, strings.Contains(string(redacted.Inputs), "YW5u"))
+	}
+}

@@ -56,6 +56,29 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// TestReplays: the calls in the programs' manifests have the same result and the same fuel when they are replayed,
+// without the files that they have read.
+func TestReplays(t *testing.T) {
+	w := here(t)
+	chosen, err := choose(strings.Fields(*only))
+	require.NoError(t, err)
+	rt, err := newRuntime(t.Context(), compiler, filepath.Join(w.dir, "cache"))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
+	equal := 0
+	for _, p := range chosen {
+		m, err := manifests.Load(w.manifest(p.name))
+		require.NoError(t, err)
+		for _, test := range m.Tests {
+			of, err := cases.Replay(t.Context(), rt, m, test, t.TempDir(), 3)
+			assert.NoError(t, err, "%s: %s", p.name, test.Name)
+			equal += of.Equal
+		}
+	}
+	assert.GreaterOrEqual(t, equal, 3*len(chosen))
+	t.Logf("%d replays are equal", equal)
+}
+
 // moreTests see what the tests in a manifest cannot say.
 var moreTests = map[string]func(t *testing.T, w workshop, rt *runtime.Runtime, m *manifests.Manifest){
 	"php":       programsForOtherHostsLoad,

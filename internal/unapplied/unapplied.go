@@ -84,6 +84,9 @@ func (a *applied) policy(policy *manifests.Policy) {
 	for i, ask := range policy.Ask {
 		a.ask(fmt.Sprintf("ask[%d]", i), ask)
 	}
+	for i, named := range policy.RecordInputs {
+		a.recording(fmt.Sprintf("record_inputs[%d]", i), named)
+	}
 	for i, approval := range policy.Approve {
 		a.approval(fmt.Sprintf("approve[%d]", i), approval)
 	}
@@ -281,6 +284,16 @@ func (a *applied) ask(at string, ask manifests.PolicyAsk) {
 		a.unnamed(at, ask.Origin, ask.Tool)
 	case !slices.ContainsFunc(named, runsHere):
 		a.add(at, ask.Origin, "it has no effect, because the client runs these tools and sees each call first", "remove it")
+	}
+}
+
+func (a *applied) recording(at string, named manifests.PolicyAsk) {
+	matched := a.matching(named.Tool)
+	switch {
+	case len(matched) == 0:
+		a.unnamed(at, named.Origin, named.Tool)
+	case !slices.ContainsFunc(matched, runsHere):
+		a.add(at, named.Origin, "it has no effect, because the client runs these tools", "remove it")
 	}
 }
 

@@ -37,13 +37,14 @@ deny: [{tools: [reader], env: LANG}]
 	require.NoError(t, err)
 	program := &manifests.Policy{
 		Grants: []manifests.Grant{{Tools: []string{"*"}, Grants: manifests.Grants{Files: []manifests.FileGrant{{Binding: manifests.Binding{Origin: "main.go"}, Path: permission.NewGuestPath("/other"), Host: permission.NewHostTemplate(".")}}}}},
-		Ask:    []manifests.PolicyAsk{{Origin: "main.go", Tool: "writer"}},
+		Ask:    []manifests.PolicyAsk{{Origin: "main.go", Tool: "writer"}}, RecordInputs: []manifests.PolicyAsk{{Origin: "main.go", Tool: "re*"}, {Origin: "main.go", Tool: "writer"}},
 	}
 	assert.Equal(t, []unapplied.Finding{
 		{"grants[0].tools[0]", "caisson.yaml:3", `there is no tool "raeder" here`, "did you mean reader?"},
 		{"deny[0]", "caisson.yaml:5", "it has no effect, because none of its tools asks for the variable LANG", "write a name that a manifest asks for, or remove it"},
 		{"grants[0].files[0]", "main.go", "no tool that it applies to asks for the directory /other", "write a guest path that a manifest asks for, or remove it"},
 		{"ask[0]", "main.go", `there is no tool "writer" here`, "did you mean reader?"},
+		{"record_inputs[1]", "main.go", `there is no tool "writer" here`, "did you mean reader?"},
 	}, unapplied.In([]*manifests.Policy{file, program}, manifests.Profile{}, reader(t), near))
 	assert.Empty(t, unapplied.In([]*manifests.Policy{file, program}, manifests.Profile{}, nil, near), "without tools there is nothing to compare with")
 }

@@ -26,6 +26,7 @@ type instance struct {
 	meter        api.MutableGlobal   // shared with its dependencies
 	fuel         meter               // of the run
 	watched      *Watched            // the run's observer; may be nil
+	tape         Tape                // the run's; may be nil
 	place        place               // in the pool, while it is idle
 	depth        api.MutableGlobal   // nil for a module without recursion
 
@@ -43,7 +44,7 @@ type instance struct {
 func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, err error) {
 	reuse := false // stays false after a panic or runtime.Goexit
 	defer func() { i.retire(key, reuse) }()
-	i.fuel, i.watched = meter{limit: r.Fuel, granted: r.started}, r.Watched
+	i.fuel, i.watched, i.tape = meter{limit: r.Fuel, granted: r.Started}, r.Watched, r.Tape
 	i.meter.Set(uint64(i.fuel.first()))
 	i.watchPages()
 	i.watched.enterGuest(false)
@@ -56,7 +57,7 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	i.watched.leaveGuest()
 	err = i.explain(err)
 	usage = i.usage()
-	usage.Fuel, usage.Charged = i.fuel.used(int64(i.meter.Get())), i.fuel.charged
+	usage.Fuel, usage.Charged, usage.Started = i.fuel.used(int64(i.meter.Get())), i.fuel.charged, r.Started
 	if errors.Is(err, ErrTrap) {
 		usage.Uncounted = wasm.TrapUnits
 	}
@@ -66,7 +67,7 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	}
 	// After a failure of the host or the engine, the instance may be in any state.
 	reuse = !errors.Is(err, ErrHost) && !errors.Is(err, ErrModule) && !i.watched.isAbandoned()
-	i.watched = nil
+	i.watched, i.tape = nil, nil
 	return usage, err
 }
 
@@ -82,7 +83,7 @@ func (i *instance) fork(ctx context.Context) error {
 }
 
 func (i *instance) context(ctx context.Context) *runContext {
-	run := &runContext{meter: &i.fuel, instance: i, watched: i.watched}
+	run := &runContext{meter: &i.fuel, instance: i, watched: i.watched, tape: i.tape}
 	run.Hold(ctx, run)
 	return run
 }

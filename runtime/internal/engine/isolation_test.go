@@ -269,7 +269,7 @@ func (p *isolation) probe(t *testing.T, peak int64) string {
 		what.fuel += p.fresh.start
 	}
 	want, _ := p.fresh.perform(t.Context(), what, &session{})
-	want.usage.Fuel -= p.fresh.start
+	want.usage.Fuel, want.usage.Started = want.usage.Fuel-p.fresh.start, 0
 	if !assert.ObjectsAreEqual(want, got) {
 		return fmt.Sprintf("%s came to\n%+v, in a new instance to\n%+v", what, got, want)
 	}

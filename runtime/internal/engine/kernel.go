@@ -50,11 +50,21 @@ func (k *kernel) isImported(imports []wasm.Import) bool {
 }
 
 // KernelMemory is the memory of a run's kernel, as the functions of [Kernel.Beside] see it.
-type KernelMemory struct{ kernel *instance }
+type KernelMemory struct {
+	kernel *instance
+	seen   MemoryObserver // may be nil
+}
+
+// Observed returns the same memory, and reports its use.
+func (m KernelMemory) Observed(by MemoryObserver) KernelMemory { return KernelMemory{m.kernel, by} }
 
 // View implements [hostfuncs.Memory].
 func (m KernelMemory) View(offset, length uint32) ([]byte, bool) {
-	return m.kernel.memory.View(offset, length)
+	bytes, ok := m.kernel.memory.View(offset, length)
+	if ok && m.seen != nil {
+		m.seen.Viewed(offset, bytes)
+	}
+	return bytes, ok
 }
 
 // Call calls an export of the kernel with these parameters and returns its result, or 0 if it has
@@ -63,6 +73,9 @@ func (m KernelMemory) Call(ctx context.Context, name string, parameters ...uint6
 	function := m.kernel.wasm.ExportedFunction(name) // with its own stack: the guest may have called the kernel
 	if function == nil {
 		return 0, fmt.Errorf("%w: the kernel exports no function %q", ErrHost, name)
+	}
+	if m.seen != nil {
+		m.seen.Calling(name, parameters)
 	}
 	stack := append(parameters, 0)
 	run := runOf(ctx)
@@ -111,7 +124,8 @@ func (i *instance) finish(run *runContext, ended error) error {
 	}
 	k := i.module.engine.kernel
 	i.passed[0] = i.left
-	if err := run.invoke(run, &k.Finish, KernelMemory{i.kernel}, i.passed[:1]); err != nil &&
+	run.tape = nil // it depends only on memory
+	if err := run.invoke(run, &k.Finish, KernelMemory{kernel: i.kernel}, i.passed[:1]); err != nil &&
 		(ended == nil || k.Exits != nil && k.Exits(ended)) {
 		return classify(run, "run", &hostError{err})
 	}

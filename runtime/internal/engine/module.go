@@ -84,7 +84,11 @@ type Run struct {
 	// Watched lets other goroutines observe the run. It may be nil.
 	Watched *Watched
 
-	started int64 // the fuel that starting the program for this run took
+	// Tape records or replays the run's host functions. It may be nil.
+	Tape Tape
+	// Started is the fuel that a start of the program counts for in a run that finds an idle instance: in a replay, what
+	// the recorded run paid. It must not be negative.
+	Started int64
 }
 
 // Usage is the resources that a run used.
@@ -102,6 +106,8 @@ type Usage struct {
 	// Charged is the fuel charged for work done on behalf of the run, in the same units; see
 	// [Budget].
 	Charged int64
+	// Started is the part of Fuel that starting the program took, because the run found no idle instance.
+	Started int64
 }
 
 // within moves the fuel above a limit to Uncounted, and reports whether there was none. Limit 0 means no limit.

@@ -313,8 +313,8 @@ func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 	i := p.module.engine.idle.take(p.key())
 	if i == nil {
 		var err error
-		if i, run.started, err = p.another(ctx, run.Fuel, run.Watched); err != nil {
-			usage := Usage{Fuel: run.started}
+		if i, run.Started, err = p.another(ctx, run.Fuel, run.Watched); err != nil {
+			usage := Usage{Fuel: run.Started}
 			usage.within(run.Fuel)
 			return usage, err
 		}

@@ -26,6 +26,7 @@ type runContext struct {
 	calls    uint      // of host functions
 	inKernel int       // calls of the kernel by host functions that have not returned
 	watched  *Watched  // may be nil
+	tape     Tape      // may be nil
 }
 
 func runOf(ctx context.Context) *runContext {
@@ -92,19 +93,24 @@ func (c *runContext) invoke(ctx context.Context, f *hostfuncs.Function, memory h
 	if !c.watched.enter(f) {
 		return errAbandoned
 	}
-	err := callRecovering(ctx, memory, f, stack)
+	err := callRecovering(ctx, c.tape, memory, f, stack)
 	c.watched.leave()
 	c.watched.enterGuest(c.instance.faults.locksThread())
 	return err
 }
 
-// callRecovering calls f and converts a panic to an error.
-func callRecovering(ctx context.Context, memory hostfuncs.Memory, f *hostfuncs.Function, stack []uint64) (err error) {
+// callRecovering calls f, through the tape if there is one, and converts a panic to an error.
+func callRecovering(
+	ctx context.Context, tape Tape, memory hostfuncs.Memory, f *hostfuncs.Function, stack []uint64,
+) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &PanicError{Function: f.Module + "." + f.Name, Value: value, Stack: debug.Stack()}
 		}
 	}()
+	if tape != nil {
+		return tape.Call(ctx, f, memory, stack)
+	}
 	return f.Call(ctx, memory, stack)
 }
 
@@ -263,4 +269,7 @@ func (b Budget) Left() (fuel int64, limited bool) {
 func (b Budget) Charge(fuel int64) {
 	i := b.run.instance
 	i.meter.Set(uint64(b.run.meter.charge(int64(i.meter.Get()), fuel)))
+	if b.run.tape != nil {
+		b.run.tape.Charged(fuel)
+	}
 }

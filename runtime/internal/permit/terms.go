@@ -91,17 +91,8 @@ type constantFiles struct{ Guest, SHA256 string }
 // TermsDigest returns the digest of everything that decides, together with the module, the abilities of the tool's
 // calls. It ignores grants that do not hold for the tool's module.
 func (p *Permit) TermsDigest(limits manifests.Limits) ([sha256.Size]byte, error) {
-	m := p.manifest
-	t := terms{
-		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry, Config: m.Module.Config,
-		Variables: m.Module.Variables,
-		Stdin:     m.Module.Stdin, Stdout: m.Module.Stdout, Stderr: m.Module.Stderr,
-		SuccessCodes: m.Module.SuccessCodes, Parameters: m.ModelParameters, Aliases: m.ParameterAliases, Context: m.Context,
-		Behavior: m.Behavior, Requests: m.Permissions, Limits: limits,
-	}
-	for _, template := range m.Module.Args {
-		t.Arguments = append(t.Arguments, template.String())
-	}
+	t := p.manifestTerms()
+	t.Limits = limits
 	for _, d := range p.Decisions {
 		effective := d.Effective
 		if effective != "" && (d.Permission == "network" || d.Permission == "secrets") {
@@ -112,11 +103,34 @@ func (p *Permit) TermsDigest(limits manifests.Limits) ([sha256.Size]byte, error)
 	if err := t.addPermissions(p); err != nil {
 		return [sha256.Size]byte{}, err
 	}
+	return t.digest()
+}
+
+// ManifestDigest is like TermsDigest for what only the manifest says, whatever is granted.
+func (p *Permit) ManifestDigest() ([sha256.Size]byte, error) {
+	t := p.manifestTerms()
+	return t.digest()
+}
+
+func (t *terms) digest() ([sha256.Size]byte, error) {
 	text, err := json.Marshal(t)
-	if err != nil {
-		return [sha256.Size]byte{}, err
+	return sha256.Sum256(text), err
+}
+
+// manifestTerms returns the terms that the manifest has.
+func (p *Permit) manifestTerms() terms {
+	m := p.manifest
+	t := terms{
+		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry, Config: m.Module.Config,
+		Variables: m.Module.Variables,
+		Stdin:     m.Module.Stdin, Stdout: m.Module.Stdout, Stderr: m.Module.Stderr,
+		SuccessCodes: m.Module.SuccessCodes, Parameters: m.ModelParameters, Aliases: m.ParameterAliases, Context: m.Context,
+		Behavior: m.Behavior, Requests: m.Permissions, Limits: m.Limits,
 	}
-	return sha256.Sum256(text), nil
+	for _, template := range m.Module.Args {
+		t.Arguments = append(t.Arguments, template.String())
+	}
+	return t
 }
 
 // addPermissions adds the permissions in full. Decisions are texts for people and leave things out.

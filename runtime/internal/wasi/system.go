@@ -112,6 +112,8 @@ type Output struct {
 	Strict bool
 	Tail   int // how many bytes of the end an output that is not strict keeps beyond Limit
 	Bytes  []byte
+	// OnWrite, if not nil, is called with all that is written, before it is.
+	OnWrite func(data []byte)
 
 	end *ring // of the output after Bytes; nil if there is none
 }
@@ -125,6 +127,9 @@ type ring struct {
 
 // Write implements [io.Writer]. It fails with an [*OutputError] or not at all.
 func (o *Output) Write(data []byte) (int, error) {
+	if o.OnWrite != nil {
+		o.OnWrite(data)
+	}
 	room := o.Limit - int64(len(o.Bytes))
 	if int64(len(data)) <= room {
 		o.Bytes = append(o.Bytes, data...)
