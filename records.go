@@ -96,15 +96,17 @@ func (r *recorder) write(
 ) error {
 	kept, err := r.open(ctx)
 	if kept != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, keepTime)
+		limited, cancel := context.WithTimeout(ctx, keepTime)
 		defer cancel()
-		err = write(kept, ctx, r.entry(entry))
+		err = write(kept, limited, r.entry(entry))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil
+	}
+	if ctx.Err() != nil { // the call has ended before it ran
+		return err
 	}
 	r.problem = cmp.Or(r.problem, err)
 	return err

@@ -44,10 +44,12 @@ func (b *batch) intend(ctx context.Context, c *call) bool {
 		return true
 	}
 	c.intended = true
-	if b.report(ctx, c, "ledger failed", func() error { return ledger.Intend(ctx, b.entryOf(c)) }) {
+	_, failure := isolate(func() (struct{}, error) { return struct{}{}, ledger.Intend(ctx, b.entryOf(c)) })
+	if failure == nil {
 		return true
 	}
 	if !c.isTooLate(ctx) {
+		b.logFailure(ctx, c, "ledger failed", failure)
 		c.refuse(tool.Busy, "the call was not run, since it cannot be recorded now; try again later")
 	}
 	c.record.Usage.Queue = c.queued
@@ -91,10 +93,13 @@ func (b *batch) entryOf(c *call) Entry {
 func (b *batch) report(ctx context.Context, c *call, message string, work func() error) bool {
 	_, failure := isolate(func() (struct{}, error) { return struct{}{}, work() })
 	if failure != nil {
-		attributes := append(causeOf(failure), slog.String("call_id", c.record.CallID))
-		b.executor.failures.ErrorContext(ctx, message, attributes...)
+		b.logFailure(ctx, c, message, failure)
 	}
 	return failure == nil
+}
+
+func (b *batch) logFailure(ctx context.Context, c *call, message string, failure error) {
+	b.executor.failures.ErrorContext(ctx, message, append(causeOf(failure), slog.String("call_id", c.record.CallID))...)
 }
 
 func addTotals(t *tool.Totals, r *tool.Record) {

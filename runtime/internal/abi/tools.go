@@ -75,6 +75,7 @@ type record struct {
 	Parent        string          `json:"parent,omitempty"`
 	Unrecorded    bool            `json:"unrecorded,omitempty"`
 	Cuts          []tool.Cut      `json:"cuts,omitempty"`
+	Redacted      bool            `json:"redacted,omitempty"`
 }
 
 // encodeRecord encodes a record. It fails if a part of the record that must be JSON is invalid.
@@ -88,7 +89,7 @@ func encodeRecord(r tool.Record) ([]byte, error) {
 		Result: string(result), Success: r.Result.Success, Skipped: r.Skipped,
 		ExecutionTime: r.ExecutionTime.Seconds(), Cached: r.Cached,
 		Repairs: list(r.Repairs), Denials: list(r.Denials), Log: r.Log, Usage: r.Usage, HostCalls: list(r.HostCalls),
-		Source: r.Source, Parent: r.Parent, Unrecorded: r.Unrecorded, Cuts: r.Cuts,
+		Source: r.Source, Parent: r.Parent, Unrecorded: r.Unrecorded, Cuts: r.Cuts, Redacted: r.Redacted,
 	})
 }
 

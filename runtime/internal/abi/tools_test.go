@@ -153,7 +153,7 @@ func TestRecordIsTheOneThatIsStored(t *testing.T) {
 	full := tool.Record{
 		Call: tool.Call{ID: "a", Type: "function", Function: tool.Function{Name: "search", Arguments: `{"b": "ü"}`}}, CallID: "1",
 		Result:  tool.Result{Success: true, Output: "found", Data: json.RawMessage(`{"a":[1]}`), Content: []tool.Content{{Type: "text", Text: "c"}}},
-		Skipped: true, ExecutionTime: 1500 * time.Millisecond, Cached: true, Source: "0", Parent: "2", Unrecorded: true,
+		Skipped: true, ExecutionTime: 1500 * time.Millisecond, Cached: true, Source: "0", Parent: "2", Unrecorded: true, Redacted: true,
 		Repairs: []tool.Repair{{Path: "$", Rule: "cast", From: json.RawMessage(`"1"`), To: json.RawMessage("1")}}, Cuts: []tool.Cut{{Part: "output", Bytes: 9}},
 		Denials: []tool.Denial{{Permission: "files", Value: "/a"}}, HostCalls: []tool.HostCall{{Kind: "files.open", Bytes: 3}}, Log: "log",
 		Usage: tool.Usage{Fuel: &fuel, MemoryBytes: 6, Wall: 7, HostCalls: 8},
