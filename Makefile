@@ -251,14 +251,15 @@ fuzz: ## fuzz every target for FUZZTIME each
 # What CI runs beside the tests of Go: the longest first, since several run at a time.
 SUITES = interpreters sql postgres openapi-clients mcp clients shells languages openai http
 
-# How often servers are killed.
+# How often servers are killed, and in which tests. Nightly runs have all.
 KILLS ?= 1
+CRASHES ?= Kills|DatabaseRestarts
 
 .PHONY: postgres
 postgres: ## run the tests of the ledger with a PostgreSQL of their own, too; needs Debian's package postgresql
 	$(GO) vet -tags postgres ./internal/ledger/... ./cmd/caisson
 	$(GO) test -count=1 -tags postgres $(TESTFLAGS) ./internal/ledger/...
-	$(GO) test -count=1 -tags postgres $(TESTFLAGS) -run '^TestAttack(Kills|KilledReplicas|StoppedReplicas|DatabaseRestarts)$$' ./cmd/caisson -kills $(KILLS)
+	$(GO) test -count=1 -tags postgres $(TESTFLAGS) -run '^TestAttack($(CRASHES))$$' ./cmd/caisson -kills $(KILLS)
 
 .PHONY: suites
 suites: LANGUAGES = python c assemblyscript
@@ -309,7 +310,7 @@ nightly-bounded:
 	$(LONGTEST) -run '^TestMutantsThatAreProvedEnd$$' ./runtime/internal/engine -mutants 500000
 
 nightly-kills:
-	$(MAKE) postgres KILLS=100 TESTFLAGS="-timeout 3h"
+	$(MAKE) postgres KILLS=100 CRASHES='Kills|KilledReplicas|StoppedReplicas|DatabaseRestarts' TESTFLAGS="-timeout 3h"
 
 nightly-benchmarks:
 	$(LONGTEST) -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 81x ./runtime/internal/engine

@@ -1,4 +1,4 @@
-//go:build slow || postgres
+//go:build postgres
 
 package main
 
