@@ -1,0 +1,89 @@
+package rest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/caisson-run/caisson/internal/ledger"
+)
+
+// working notes that this process works on a run, or has to save it.
+func (s *runs) working(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy == nil {
+		s.busy = map[*run]struct{}{}
+	}
+	s.busy[r] = struct{}{}
+}
+
+// keepRuns keeps the events of runs while they are made, cancels runs that another process was asked to cancel, and
+// saves those that could not be saved, until the API stops.
+func (a *API) keepRuns() {
+	clock := time.NewTicker(lookAgain)
+	defer clock.Stop()
+	for {
+		select {
+		case <-clock.C:
+			a.runs.keepBusy()
+		case <-a.stopping:
+			a.working.Wait()
+			a.runs.keepBusy()
+			return
+		}
+	}
+}
+
+func (s *runs) keepBusy() {
+	s.mu.Lock()
+	busy := make([]*run, 0, len(s.busy))
+	for r := range s.busy {
+		busy = append(busy, r)
+	}
+	s.mu.Unlock()
+	if len(busy) == 0 {
+		return
+	}
+	kept, err := s.api.host.Ledger(busy[0].ctx)
+	var asked []string
+	if err == nil {
+		asked, err = kept.Cancelled(busy[0].ctx)
+	}
+	if err != nil {
+		return // whoever needs the ledger says so
+	}
+	for _, r := range busy {
+		if !r.keep(kept, slices.Contains(asked, r.id)) {
+			s.mu.Lock()
+			delete(s.busy, r)
+			s.mu.Unlock()
+		}
+	}
+}
+
+// keep keeps what is new of the run, and reports whether there will be more.
+func (r *run) keep(kept *ledger.Ledger, cancel bool) (more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cancel && r.cancel != nil {
+		r.stopped = true
+		r.cancel()
+	}
+	if r.cancel == nil {
+		if r.stored.unsaved {
+			_ = r.save(false) // it is logged
+		}
+		return r.stored.unsaved
+	}
+	events, first := r.events.since(r.stored.events)
+	if len(events) == 0 {
+		return true
+	}
+	ctx, stop := context.WithTimeout(r.ctx, storeTime)
+	defer stop()
+	if err := kept.AddEvents(ctx, r.tenant, r.id, events, first); err == nil {
+		r.stored.events = events[len(events)-1].ID
+	}
+	return true
+}
