@@ -29,7 +29,7 @@ type connections struct {
 	changed sync.Cond
 	held    map[*connection]struct{}
 	unasked unasked
-	paced   int         // of those that are held, and wait before more is read from them
+	asking  asking
 	lowered time.Time   // when the limit was lowered
 	raising *time.Timer // raises it; nil if it was never lowered
 	closed  bool
@@ -275,12 +275,13 @@ type connection struct {
 	closed   bool
 	lingers  bool // net/http has closed it, and its client may still read
 
-	early   bool // its request was read with the one before it
-	cost    int  // of the request that is being read and is not authenticated, in unasked
-	added   int  // of the cost, to what all connections have
-	paced   bool // its answer has waited
-	unasked unasked
-	wake    chan struct{} // closed when the connection need not wait any more before more is read; nil if it does not wait
+	early bool          // its request was read with the one before it
+	cost  int           // of the request that is being read and is not authenticated, in unasked
+	added int           // of the cost, to what all connections have
+	asked int64         // the second in which it was counted in asking; zero before its first request
+	first bool          // the request is its first
+	paced bool          // its answer has waited
+	wake  chan struct{} // closed when the connection need not wait any more before more is read; nil if it does not wait
 }
 
 // handles notes that a handler answers, until the connection is idle. It returns false if the connection has been
@@ -370,7 +371,7 @@ func (c *connection) settle() {
 	c.running, c.answered = false, nil
 	c.socket.delays.Store(nil)
 	c.socket.begun.Store(0)
-	c.since, c.unasked = time.Now(), unasked{}
+	c.since = time.Now()
 	c.of.changed.Broadcast()
 }
 

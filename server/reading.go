@@ -85,25 +85,44 @@ func (c *connection) refuse(status int, detail string) error {
 	return io.EOF
 }
 
-// The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
-// and unaskedRate a second, or allUnaskedBytes and allUnaskedRate from all of them, since a client can dial again. The
-// answer to a request of such a connection waits for as many paces as answers wait, but for at most mostPaced, and as
-// many times longer as the request is longer than longRequest. So whoever made the request waits: if the server waited
-// before it reads the next one, that could be another client's, of the same proxy. If the request has a body, the
-// connection ends. Otherwise a hundred connections that send requests without end make other clients wait for seconds.
-// A client whose requests are refused sends less than unaskedBytes of a body. Each request counts as requestBytes more,
-// which is what refusing it costs.
+// The server slows down connections without an authenticated request once it has read more than unaskedBytes from all of
+// them, and unaskedRate a second. With fewAsking such connections, others do not notice even if these always have a
+// request. More of them wait before they are answered, each for as long as refusing a request of each of the others takes, and as many times longer as the request
+// is longer than longRequest. So whoever made the request waits: if the server waited before it reads the next one, that
+// could be another client's, of the same proxy. If the request has a body, the connection ends. Otherwise a hundred
+// connections that send requests without end make other clients wait for seconds. Each request counts as requestBytes
+// more, which is what refusing it costs.
 const (
-	requestBytes    = 1 << 10
-	unaskedBytes    = 512 << 10
-	unaskedRate     = 16 << 10
-	allUnaskedBytes = 16 << 20
-	allUnaskedRate  = 4 << 20
-	pace            = 5 * time.Millisecond
-	mostPaced       = 50
-	longRequest     = 4 << 10
-	mostLonger      = 4
+	requestBytes = 1 << 10
+	unaskedBytes = 16 << 20
+	unaskedRate  = 4 << 20
+	fewAsking    = 64
+	pace         = 300 * time.Microsecond
+	mostPaced    = 800
+	longRequest  = 4 << 10
+	mostLonger   = 4
 )
+
+// asking counts the connections that had a request without a token that works, in each second.
+type asking struct {
+	second      int64 // since 1970
+	now, before int   // in this second, and in the one before it
+}
+
+// add counts a connection, which was counted in some second before, and returns the second.
+func (a *asking) add(counted int64, now time.Time) int64 {
+	second := now.Unix()
+	if second != a.second {
+		if second != a.second+1 {
+			a.now = 0
+		}
+		a.second, a.now, a.before = second, 0, a.now
+	}
+	if counted != second {
+		a.now++
+	}
+	return second
+}
 
 // unasked counts bytes that were read without an authenticated request, less a free number for each second.
 type unasked struct {
@@ -113,10 +132,10 @@ type unasked struct {
 
 // add counts bytes, but at most twice the free ones, so that a flood slows no client down for long after it. It returns
 // how many it has counted.
-func (u *unasked) add(bytes, most, rate int, now time.Time) (counted int) {
-	free := min(now.Sub(u.counted)/(time.Second/time.Duration(rate)), time.Duration(2*most))
+func (u *unasked) add(bytes int, now time.Time) (counted int) {
+	free := min(now.Sub(u.counted)/(time.Second/unaskedRate), 2*unaskedBytes)
 	left := max(u.bytes-int(free), 0)
-	counted = min(bytes, max(2*most-left, 0))
+	counted = min(bytes, max(2*unaskedBytes-left, 0))
 	u.bytes, u.counted = left+counted, now
 	return counted
 }
@@ -140,18 +159,16 @@ func (c *connection) Read(p []byte) (int, error) {
 		now, cost := time.Now(), n+recordCost*int(c.socket.begun.Swap(0))
 		if c.cost == 0 {
 			cost += requestBytes
+			c.first, c.asked = c.asked == 0, c.of.asking.add(c.asked, now)
 		}
 		c.cost += cost
-		c.unasked.add(cost, unaskedBytes, unaskedRate, now)
-		c.added += c.of.unasked.add(cost, allUnaskedBytes, allUnaskedRate, now)
+		c.added += c.of.unasked.add(cost, now)
 	}
 	return n, err
 }
 
 // isSlow reports whether the connection is one that is slowed down. The caller must hold the lock of connections.
-func (c *connection) isSlow() bool {
-	return !c.running && (c.unasked.bytes > unaskedBytes || c.of.unasked.bytes > allUnaskedBytes)
-}
+func (c *connection) isSlow() bool { return !c.running && c.of.unasked.bytes > unaskedBytes }
 
 // endsAfter reports whether the connection ends after an answer: if the request's token stopped working meanwhile; or
 // if no token of the request works, and the request had been sent before the one before it was answered, which no pace
@@ -176,13 +193,13 @@ func (c *connection) readsNoMore() { c.silent.Store(true) }
 // to be authenticated or the connection is closed. A request waits once.
 func (c *connection) waitForPace() {
 	c.of.mu.Lock()
-	if c.paced || c.closed || c.answered != nil || c.unasked.bytes <= c.cost || !c.isSlow() {
+	others := min(max(c.of.asking.now, c.of.asking.before)-fewAsking, mostPaced)
+	if c.paced || c.closed || c.answered != nil || c.first || others <= 0 || !c.isSlow() {
 		c.of.mu.Unlock()
 		return
 	}
-	c.of.paced++
 	c.paced = true
-	paces := min(c.of.paced, mostPaced) * min(1+c.cost/longRequest, mostLonger)
+	paces := others * min(1+c.cost/longRequest, mostLonger)
 	wait, wake := time.NewTimer(time.Duration(paces)*pace), make(chan struct{})
 	c.wake = wake
 	c.of.mu.Unlock()
@@ -193,7 +210,6 @@ func (c *connection) waitForPace() {
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.of.paced--
 	c.wake = nil
 }
 

@@ -237,6 +237,14 @@ func TestOldFolder(t *testing.T) {
 		}
 		assert.NoDirExists(t, old)
 		assert.DirExists(t, old+"-imported")
+
+		require.NoError(t, os.MkdirAll(old, 0o700)) // an earlier version was run again
+		write(id(4)+".json", strings.ReplaceAll(`{"tenant":"","time":"2026-11-22T12:00:00Z","source":"","manifest":"","record":`+string(record)+`}`, id(2), id(4)))
+		l := noerr.Get(ledger.OpenIn(t.Context(), state, options))(t)
+		assert.Equal(t, numbers(4, 2, 1), found(t, l, ledger.Filter{}))
+		require.NoError(t, l.Close(t.Context()))
+		assert.NoDirExists(t, old)
+		assert.DirExists(t, old+"-imported-2")
 	})
 }
 

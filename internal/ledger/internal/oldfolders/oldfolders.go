@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/folder"
@@ -132,10 +133,16 @@ func imported(dir string, work func(root *os.Root, files []string) (left, err er
 	if err = errors.Join(err, root.Close()); err != nil {
 		return err
 	}
-	if left != nil {
-		left = fmt.Errorf("these files were not imported, and are in %s now: %w", dir+renamed, left)
+	now := dir + renamed
+	err = os.Rename(dir, now)
+	for n := 2; errors.Is(err, fs.ErrExist) && n < 100; n++ { // an earlier version has made another
+		now = dir + renamed + "-" + strconv.Itoa(n)
+		err = os.Rename(dir, now)
 	}
-	if err := os.Rename(dir, dir+renamed); !errors.Is(err, fs.ErrNotExist) { // else another process has imported it
+	if left != nil {
+		left = fmt.Errorf("these files were not imported, and are in %s now: %w", now, left)
+	}
+	if !errors.Is(err, fs.ErrNotExist) { // else another process has imported it
 		left = errors.Join(left, err)
 	}
 	return left
