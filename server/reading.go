@@ -85,13 +85,13 @@ func (c *connection) refuse(status int, detail string) error {
 	return io.EOF
 }
 
-// The server slows down connections without an authenticated request once it has read more than unaskedBytes from all of
-// them, and unaskedRate a second. With fewAsking such connections, others do not notice even if these always have a
-// request. More of them wait before they are answered, each for as long as refusing a request of each of the others takes, and as many times longer as the request
-// is longer than longRequest. So whoever made the request waits: if the server waited before it reads the next one, that
-// could be another client's, of the same proxy. If the request has a body, the connection ends. Otherwise a hundred
-// connections that send requests without end make other clients wait for seconds. Each request counts as requestBytes
-// more, which is what refusing it costs.
+// The server slows down connections without an authenticated request once it has read more than unaskedBytes from all
+// of them, and unaskedRate a second. With fewAsking such connections, others do not notice even if these always have a
+// request. More of them wait before they are answered, each for as long as refusing a request of each of the others
+// takes, and as many times longer as the request is longer than longRequest. So whoever made the request waits: if the
+// server waited before it reads the next one, that could be another client's, of the same proxy. If the request has a
+// body, the connection ends. Otherwise a hundred connections that send requests without end make other clients wait for
+// seconds. Each request counts as requestBytes more, which is what refusing it costs.
 const (
 	requestBytes = 1 << 10
 	unaskedBytes = 16 << 20
