@@ -23,8 +23,8 @@ type Records struct {
 	// KeepCalls and KeepBytes bound what is kept: zero means 100,000 records, and 1 GiB of JSON. Tenants share the space
 	// evenly: those that need more use what others do not need. The oldest go first.
 	KeepCalls, KeepBytes int64
-	// Relaxed answers calls before their records are durable: a crash of the process loses the newest. What must not
-	// happen twice is durable first, as always.
+	// Relaxed answers calls before their records are durable. After a crash of the process, the newest records of
+	// read-only calls are missing, and those of other calls have the kind unknown_outcome.
 	Relaxed bool
 	// NoWords saves the index of words, by which calls can be found by their arguments and results.
 	NoWords bool

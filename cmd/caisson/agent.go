@@ -21,13 +21,14 @@ the agent, and does not use them itself. With --agent NAME, "caisson list --defi
 command and server refuses calls of other tools. Agents are stored in the state folder, or
 in the database of --ledger, which servers can share.
 
-Each tenant has its own agents. --tenant NAME selects the tenant, also for the calls of
-"caisson call" and "caisson batch". NAME may be any name. Without --tenant, agents and calls
-are those of the default tenant, which has no name.`
+A tenant is a customer or team that shares Caisson with others. Each tenant has its own
+agents. --tenant NAME selects the tenant, also for the calls of "caisson call" and "caisson
+batch". NAME may be any name. Without --tenant, agents and calls are those of the default
+tenant, which has no name.`
 
-const agentSetHelp = `Create an agent, or replace it. The tools are checked: a name that no tool has is an
-error, and an alias becomes the tool's own name. Without TOOL, the agent gets the default
-tools that are loaded. There are ten, such as thinking and knowledge_search, and none needs
+const agentSetHelp = `Create an agent, or replace it. The tools are checked: a name that no tool has is an error,
+and an alias becomes the tool's own name. Without TOOL, the agent gets those of the ten
+default tools (such as thinking and knowledge_search) that are loaded. None of the ten needs
 a key or an account at another service.`
 
 func newAgent(o options) *cobra.Command {

@@ -23,7 +23,7 @@ import (
 func newBatch(given options) *cobra.Command {
 	o := batchOptions{options: given}
 	command := &cobra.Command{
-		Use:     "batch [FILE | -]\n  caisson batch --resume BATCH-ID|STATE-FILE [OUTPUTS | -]",
+		Use:     "batch [FILE | -] [flags]\n  caisson batch --resume BATCH-ID|STATE-FILE [OUTPUTS | -]",
 		Short:   "run the tool calls of a language model's response",
 		Long:    batchHelp,
 		Example: batchExample,
@@ -64,19 +64,19 @@ func newBatch(given options) *cobra.Command {
 	flags.StringVar(&o.keep, "state", "",
 		"store a paused batch in `FILE` (default: in the state folder, under the batch's id)")
 	flags.Func("state-key",
-		"encrypt a paused batch with the first key in `FILE`, as age-keygen writes it, and decrypt the one to resume with "+
-			"any of them",
+		"`FILE` has keys, as age-keygen writes them: a paused batch is encrypted with the first key, and a batch to "+
+			"resume is decrypted with any of them",
 		parsedInto(&o.stateKeys, agefile.ReadKeys))
 	flags.StringVar(&o.resumed, "resume", "", "resume the paused batch `BATCH-ID|STATE-FILE`")
 	flags.StringArrayVar(&o.approve, "approve", nil,
-		"with --resume: approve a call if its fingerprint is unchanged, `CALL-ID@FINGERPRINT[=once|session|DURATION]`; "+
-			"=session also approves identical calls later in this command, and a DURATION such as =10m those within that "+
-			"time (default =once); repeatable")
+		"with --resume: approve the call `CALL-ID@FINGERPRINT[=once|session|DURATION]`, if its fingerprint is unchanged; "+
+			"=session also approves identical calls later in this command, =DURATION (such as =10m) those within that time "+
+			"(default =once); repeatable")
 	flags.StringArrayVar(&o.refuse, "refuse", nil,
 		"with --resume: refuse the call `CALL-ID[=REASON]`; the model sees the reason; repeatable")
 	o.runFlags(command, "every call", "64KiB, or an equal share of 256KiB if the batch has more than four calls",
-		"store records for \"caisson explain\", and paused batches, in `DIR`; \"\" stores none; a batch that may pause "+
-			"then needs --state FILE")
+		"store records for \"caisson explain\", and paused batches, in `DIR`; with \"\", no records are stored unless "+
+			"--ledger is given, and a batch that may pause needs --state FILE")
 	o.outputFlags(command, "print one record per line, whatever the dialect")
 	o.completes(command)
 	return command
@@ -187,13 +187,14 @@ server-sent events. Calls run in parallel, but their output appears one call aft
 another: from a call's first output until its end, the output of the other calls waits.
 Hidden tools (see "caisson list --help") have no events.
 
-The last line has everything that a program needs to continue. Its "status" is "completed",
-with the "results" that would be printed without --stream, or "requires_action", with the
-fields shown below for paused batches. In a stream of server-sent events, all of this is in
-the last event, caisson.batch. If a paused batch cannot be stored, for example because the
-disk is full, the exit code is 1, the "status" is "failed", and "results" holds the records
-of the calls that ended. Without --stream, a batch that could not be stored prints those
-records one per line, to standard error if standard output fails.
+The last line that --stream prints has everything that a program needs to continue. Its
+"status" is "completed", with the "results" that would be printed without --stream, or
+"requires_action", with the fields shown below for paused batches. In a stream of
+server-sent events, all of this is in the last event, caisson.batch. If a paused batch
+cannot be stored, for example because the disk is full, the exit code is 1, the "status" is
+"failed", and "results" holds the records of the calls that ended. Without --stream, if the
+batch could not be stored, the records of the calls that ended are printed one per line, to
+standard error if standard output fails.
 
 Paused batches
 
@@ -243,10 +244,11 @@ shell and cannot run that command, so pass on the parts that it needs.
 
 ` + keptHelp + `
 
-Paused batches are stored there as well, with their calls and results so far. Without a
-state folder, a batch that may pause needs --state FILE. Caisson refuses a state folder
-that a tool can write to, since the tool could then change what is approved. --state-key
-encrypts what is stored of a batch, so that a copy of the file or of its disk shows nothing.`
+Paused batches are always stored in the state folder, with their calls and results so far,
+even with --ledger. Without a state folder, a batch that may pause needs --state FILE.
+Caisson refuses a state folder that a tool can write to, since the tool could then change
+what is approved. --state-key encrypts what is stored of a batch, so that a copy of the file
+or of its disk shows nothing.`
 
 const batchExample = `  caisson batch response.json --tools ./wasm-tools
   caisson batch response.json --config caisson.yaml --profile strict --json

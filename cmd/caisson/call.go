@@ -59,7 +59,7 @@ func newCall(given options) *cobra.Command {
 	}
 	o.maxOutput.unlimited = true
 	o.runFlags(command, "each call that the tool makes to other tools", "unlimited",
-		"store records for \"caisson explain\" in `DIR`; \"\" stores none")
+		"store records for \"caisson explain\" in `DIR`; with \"\", nothing is stored unless --ledger is given")
 	o.outputFlags(command, "print the record of the call as one line of JSON")
 	command.Flags().Lookup(
 		"approve-tool").Usage = "if the tool calls the destructive tool `NAME`, approve those calls; repeatable"

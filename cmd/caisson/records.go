@@ -46,8 +46,9 @@ Formats:
 
 const recordsVerifyHelp = `Check that all records are as they were written: that none was changed, moved to another's
 place, or removed other than by age, by number or by "caisson records erase". Also check
-the checkpoints, which are signed hashes of the records up to a time: the key of this
-ledger (the store of the records) must have signed them.
+that each checkpoint (a signed hash of all records until then) was signed with the key of
+this ledger (the store of the records). --json prints the public key ("key"). In a
+PostgreSQL database (--ledger), nothing is signed.
 
 The exit code is 1 if something is wrong.`
 
@@ -176,7 +177,7 @@ func newRecordsList(o options) *cobra.Command {
 		case err != nil || o.json:
 			return err
 		case len(rows) == 1:
-			o.hint("no call matches; " + terminal.ToRun("caisson records list") + " lists the newest of all")
+			o.hint(`no call matches; "caisson records list" lists the newest of all`)
 			return nil
 		}
 		return o.print(terminal.Aligned(rows))
@@ -212,8 +213,8 @@ func newRecordsShow(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "show CALL-ID", Short: "print the record of a call as it is stored",
 		Long: "Print the record of a call as it is stored, as one JSON object. \"caisson explain\" explains\n" +
-			"it. A unique prefix of the id of at least 8 characters is enough. Of recorded inputs, it\n" +
-			"prints the size.",
+			"it. A unique prefix of the id is enough, of at least 8 characters; calls of the same minute\n" +
+			"can share these. Of recorded inputs, it prints the size.",
 		Args: positional(1, 1, "a CALL-ID"),
 	}
 	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, args []string) error {

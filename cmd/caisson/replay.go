@@ -27,14 +27,15 @@ Its tool must have the same module and the same manifest. The tool is loaded fro
 manifest in the record, or from the folder or manifest that --tools names. No flag or policy
 of the call is needed.
 
-CALL-ID is the call_id of a record. A unique prefix of at least 8 characters is enough.
-docs/records.md says what is recorded, and what cannot be replayed.
+CALL-ID is the call_id of a record. A unique prefix of at least 8 characters is enough;
+calls of the same minute can share 8 characters. docs/records.md says what is recorded, and
+what cannot be replayed.
 
 The exit code is 1 if the replay differs, and 2 if the call cannot be replayed.`
 
 const replayExample = `  caisson call fetch_page '{"url": "https://example.com"}' --config caisson.yaml --record-inputs
   caisson replay 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47
-  caisson replay 0199f3c2 --tools ./wasm-tools/web --json`
+  caisson replay 0199f3c2-5d1e --tools ./wasm-tools/web --json`
 
 func newReplay(o options) *cobra.Command {
 	command := &cobra.Command{

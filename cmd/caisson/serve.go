@@ -101,7 +101,8 @@ func newServe(given options) *cobra.Command {
 	o.keepFlags(command)
 	flags.Func("durability",
 		"answer calls once their records are durable (`MODE` full, the default), or before (relaxed): "+
-			"a crash then loses the newest records", parsedInto(&o.relaxed, func(text string) (bool, error) {
+			"after a crash, the newest records of read-only calls are then missing, and other calls have the kind "+
+			"unknown_outcome", parsedInto(&o.relaxed, func(text string) (bool, error) {
 			if text != "full" && text != "relaxed" {
 				return false, errors.New("it must be full or relaxed")
 			}
@@ -110,7 +111,8 @@ func newServe(given options) *cobra.Command {
 	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)",
 		parsedInto(&o.Limits.Drain, parseDuration))
 	o.runFlags(command, "each call", "64KiB",
-		"store records for \"caisson explain\", agents and tokens in `DIR`; \"\" stores none without --ledger")
+		"store records for \"caisson explain\", agents and tokens in `DIR`; with \"\", nothing is stored unless --ledger "+
+			"is given")
 	flags.BoolVar(&o.quiet, "quiet", false, "print errors only: no hints, and no address")
 	o.completes(command)
 	return command

@@ -16,10 +16,10 @@ import (
 	"github.com/caisson-run/caisson/server/auth"
 )
 
-const tokenHelp = `A token lets a program use "caisson serve". It sets the tenant of the program's calls, the
-actions that the program may take (scopes), and context values of the calls. Only a digest
-of a token is stored, in the state folder, or in the database of --ledger, which servers can
-share.
+const tokenHelp = `A token lets a program use "caisson serve". It sets the tenant of the program's calls (the
+customer or team for which they are made), the actions that the program may take (scopes),
+and context values of the calls. Only a digest of a token is stored, in the state folder, or
+in the database of --ledger, which servers can share.
 
 Once there is a token, even a revoked one, each request to "caisson serve" with the same
 state folder or database must have one. A server that is running without tokens requires
@@ -75,7 +75,7 @@ func newTokenCreate(o options) *cobra.Command {
 	flags.StringArrayVar(&scopes, "scope", nil,
 		"let the program do `SCOPE`: read, call, approve or admin; repeatable (default read and call)")
 	flags.Func("expires",
-		"let the token work for `DURATION`, such as 24h, or never for a token that does not expire (default 2160h, 90 days)",
+		"the token expires after `DURATION`, such as 24h; never means that it does not expire (default 2160h, 90 days)",
 		func(text string) (err error) {
 			if text == "never" {
 				expires = 0

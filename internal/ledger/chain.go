@@ -206,6 +206,8 @@ type Verification struct {
 	Entries     int64 `json:"entries"`
 	Removed     int64 `json:"removed"` // of the entries: those whose records are gone
 	Checkpoints int64 `json:"checkpoints"`
+	// Key is the public key of this ledger in hexadecimal, or empty if it signs nothing.
+	Key string `json:"key,omitempty"`
 	// Faults are the first 100.
 	Faults []Fault `json:"faults"`
 }
@@ -225,6 +227,9 @@ func (v *Verification) fault(of link, problem string) {
 // Verify checks every entry against its chain, and every checkpoint against its link and the public key of this ledger.
 // The ledger may be written meanwhile. It returns what it has found; the error says that the ledger cannot be read.
 func (l *Ledger) Verify(ctx context.Context) (v Verification, err error) {
+	if l.key != nil {
+		v.Key = hex.EncodeToString(l.key.Public().(ed25519.PublicKey))
+	}
 	err = l.database.View(ctx, func(tx *database.Tx) error {
 		chains, err := chainsOf(ctx, tx)
 		if err != nil {
