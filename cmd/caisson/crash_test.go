@@ -103,7 +103,7 @@ func TestAttackKills(t *testing.T) {
 }
 
 // decided is how long it takes until what a dead process has begun is decided.
-const decided = 20 * time.Second
+const decided = 26 * time.Second
 
 // crashStores return the state folder and the URL of a ledger.
 var crashStores = map[string]func(t *testing.T) (state, url string){

@@ -27,9 +27,9 @@ func (l *Ledger) Intend(ctx context.Context, entry Entry) error {
 	if err != nil {
 		return l.failure("append", err)
 	}
-	holder := holderIn(ctx)
+	holder, run := holderIn(ctx), runIn(ctx)
 	return l.failure("append", l.asWriter(ctx, &entry, func(ctx context.Context, tx *database.Tx, writer int64) error {
-		if err := holder.use(ctx, tx, id); err != nil {
+		if err := errors.Join(holder.use(ctx, tx, id), run.check(ctx, tx)); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, "insert into intents (call_id, writer, content) values (?, ?, ?)", id, writer, string(content))
@@ -86,7 +86,7 @@ type late struct {
 
 // add adds something, unless it will never be written.
 func (t *late) add(w *waiting, reason error) {
-	for _, lasting := range []error{ErrKept, ErrTooLarge, errFence} {
+	for _, lasting := range []error{ErrKept, ErrTooLarge, errFence, ErrChanged} {
 		if errors.Is(reason, lasting) {
 			return
 		}
@@ -109,8 +109,8 @@ func (t *late) take() []*waiting {
 }
 
 // settle removes writers that should have renewed their lease some time ago, and gives their calls a record.
-func (l *Ledger) settle(ctx context.Context, overdue time.Duration) error {
-	if err := l.removeWriters(ctx, overdue); err != nil {
+func (l *Ledger) settle(ctx context.Context, late time.Duration) error {
+	if err := l.removeWriters(ctx, late); err != nil {
 		return err
 	}
 	for {

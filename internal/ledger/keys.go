@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
@@ -53,9 +54,10 @@ type TakenKey struct {
 
 // Holder is who answers a request with a key, until another process takes it for dead.
 type Holder struct {
-	ledger *Ledger
-	key    Key
-	fence  int64
+	ledger   *Ledger
+	key      Key
+	fence    int64
+	answered atomic.Bool // what it still does, such as in a run, needs no key
 }
 
 var errFence = errors.New("another process answers this request")
@@ -63,11 +65,18 @@ var errFence = errors.New("another process answers this request")
 // TakeKey takes a key, so that one process answers its request, once. What it returns is durable.
 func (l *Ledger) TakeKey(ctx context.Context, key Key) (taken TakenKey, err error) {
 	h := &Holder{ledger: l, key: key, fence: newFence()}
-	err = l.asWriter(ctx, &Entry{Tenant: key.Tenant}, func(ctx context.Context, tx *database.Tx, writer int64) error {
-		taken, err = h.take(ctx, tx, writer)
+	found := new(TakenKey) // which may be written after this has returned
+	err = l.asWriter(ctx, &Entry{Tenant: key.Tenant}, func(ctx context.Context, tx *database.Tx, writer int64) (err error) {
+		*found, err = h.take(ctx, tx, writer)
 		return err
 	})
-	return taken, l.failure("take key", err)
+	if err != nil {
+		if ctx.Err() != nil { // the key may be taken all the same, or later
+			l.queue.add(h.changing("delete from keys where key = ? and fence = ?"))
+		}
+		return TakenKey{}, l.failure("take key", err)
+	}
+	return *found, nil
 }
 
 func (h *Holder) take(ctx context.Context, tx *database.Tx, writer int64) (TakenKey, error) {
@@ -99,7 +108,7 @@ func (h *Holder) take(ctx context.Context, tx *database.Tx, writer int64) (Taken
 		return TakenKey{State: KeyDiffers}, nil
 	case answer != nil:
 		return TakenKey{State: KeyAnswered, Answer: answer}, nil
-	case lease.Valid && lease.Int64 >= now:
+	case lease.Valid && lease.Int64 >= now-overdue.Milliseconds():
 		return TakenKey{State: KeyPending}, nil
 	case call != nil:
 		return TakenKey{State: KeyUnknown, CallID: hyphenated(call)}, nil
@@ -120,10 +129,11 @@ const forgetEvery = 64
 
 // forgetKeys forgets keys that are too old, and those of the tenant that are too many, now and then.
 func (l *Ledger) forgetKeys(ctx context.Context, tx *database.Tx, key Key, now int64) error {
-	if l.keysTaken.Add(1)%forgetEvery != 1 {
+	if l.keysTaken.Add(1)%forgetEvery != 1 && l.keysBytes.Load() < key.KeptAnswer/4 {
 		_, err := tx.Exec(ctx, "delete from keys where key = ? and until < ?", key.ID[:], now)
 		return err
 	}
+	l.keysBytes.Store(0)
 	if _, err := tx.Exec(ctx, "delete from keys where until < ?", now); err != nil {
 		return err
 	}
@@ -136,6 +146,8 @@ func (l *Ledger) forgetKeys(ctx context.Context, tx *database.Tx, key Key, now i
 
 // Answer keeps the answer to the request. It fails if another process has taken this one for dead, and has answered.
 func (h *Holder) Answer(ctx context.Context, answer []byte) error {
+	h.ledger.keysBytes.Add(int64(len(answer)))
+	h.answered.Store(true)
 	return h.change(ctx, "update keys set answer = ?, bytes = ? where key = ? and fence = ?", answer, len(answer))
 }
 
@@ -145,17 +157,20 @@ func (h *Holder) Drop(ctx context.Context) error {
 }
 
 func (h *Holder) change(ctx context.Context, statement string, arguments ...any) error {
+	return h.ledger.failure("answer key", h.ledger.enqueue(ctx, h.changing(statement, arguments...)))
+}
+
+// changing returns the work of a statement, which is done again later if it fails.
+func (h *Holder) changing(statement string, arguments ...any) *waiting {
 	arguments = append(arguments, h.key.ID[:], h.fence)
-	l := h.ledger
-	err := l.enqueue(ctx, &waiting{entry: &Entry{Tenant: h.key.Tenant}, again: true,
+	return &waiting{entry: &Entry{Tenant: h.key.Tenant}, again: true, done: make(chan error, 1),
 		work: func(ctx context.Context, tx *database.Tx) error {
 			changed, err := tx.Exec(ctx, statement, arguments...)
 			if err == nil && changed == 0 {
 				err = errFence
 			}
 			return err
-		}})
-	return l.failure("answer key", err)
+		}}
 }
 
 type holderKey struct{}
@@ -174,7 +189,7 @@ func holderIn(ctx context.Context) *Holder {
 
 // use notes that the request makes a call with an effect.
 func (h *Holder) use(ctx context.Context, tx *database.Tx, id []byte) error {
-	if h == nil {
+	if h == nil || h.answered.Load() {
 		return nil
 	}
 	changed, err := tx.Exec(ctx, "update keys set call_id = coalesce(call_id, ?) where key = ? and fence = ?", id,

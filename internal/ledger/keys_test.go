@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"strconv"
 	"testing"
@@ -102,5 +103,57 @@ func TestAttackManyKeys(t *testing.T) {
 		}
 		assert.Less(t, left, 10+64+1)
 		taken(t, l, key("acme", "a"), ledger.KeyAnswered)
+	})
+}
+
+// TestAttackAbandonedKeys: a client goes away while its key is being taken. The next request with the key is answered.
+// The control is a client that stays.
+func TestAttackAbandonedKeys(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		taken(t, l, key("acme", "control"), ledger.KeyTaken)
+		taken(t, l, key("acme", "control"), ledger.KeyPending)
+		for n := range 200 {
+			ctx, cancel := context.WithCancel(t.Context())
+			go cancel()
+			k := key("acme", strconv.Itoa(n))
+			if found, err := l.TakeKey(ctx, k); err == nil {
+				require.NoError(t, found.Holder.Drop(t.Context()))
+			}
+			taken(t, l, k, ledger.KeyTaken)
+		}
+	})
+}
+
+// TestAttackForgottenKeys: the key of a run is forgotten while its calls go on. They are made all the same.
+func TestAttackForgottenKeys(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		held := taken(t, l, key("acme", "run"), ledger.KeyTaken).Holder
+		require.NoError(t, held.Answer(t.Context(), []byte("accepted")))
+		executed(t, location, "delete from keys")
+		require.NoError(t, l.Intend(held.With(t.Context()), intended(1)))
+		appended(t, l, intended(1))
+	})
+}
+
+// TestUnsureRuns: the answer to a change of a run is lost, so that nobody knows whether it was made. The next change is
+// made either way. The control does not name the change.
+func TestUnsureRuns(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		r := ledger.Run{ID: "run_1", Tenant: "acme", Status: "queued", Created: time.Now(), Content: []byte("{}")}
+		r.Version = noerr.Get(l.AddRun(t.Context(), r, ledger.RunBounds{Runs: 10, Bytes: 1 << 20, Keep: time.Hour}))(t)
+		r.Save = ledger.NewSave()
+		made := noerr.Get(l.ChangeRun(t.Context(), r, true, nil, 0))(t)
+		lost := r.Save
+		r.Save = ledger.NewSave()
+		require.ErrorIs(t, noerr.Error(l.ChangeRun(t.Context(), r, false, nil, 0)), ledger.ErrChanged, "the control")
+		r.Unsure = []int64{lost}
+		again := noerr.Get(l.ChangeRun(t.Context(), r, false, nil, 0))(t)
+		assert.Equal(t, made+1, again)
+		require.ErrorIs(t, l.Intend(ledger.InRun(t.Context(), "run_1", made), intended(1)), ledger.ErrChanged)
+		require.NoError(t, l.Intend(ledger.InRun(t.Context(), "run_1", again), intended(1)))
+		appended(t, l, intended(1))
 	})
 }

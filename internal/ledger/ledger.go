@@ -95,6 +95,7 @@ type Ledger struct {
 	late        late
 	failed      atomic.Bool // the latest attempt to write
 	keysTaken   atomic.Int64
+	keysBytes   atomic.Int64 // of the answers since keys were last forgotten
 }
 
 // Open opens the ledger at a location, and creates it if there is none. The end of ctx does not end what has begun.
@@ -122,7 +123,7 @@ func Open(ctx context.Context, options Options) (*Ledger, error) {
 	go l.write(ctx)
 	l.maintained.Add(1)
 	go l.maintain(ctx)
-	if err := l.settle(ctx, 2*leaseTime); err != nil {
+	if err := l.settle(ctx, overdue); err != nil {
 		l.options.Logger.ErrorContext(ctx, "calls of processes that have ended cannot be recorded", "err", err)
 	}
 	return l, nil

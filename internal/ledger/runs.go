@@ -5,10 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
 )
+
+// ErrTooMany means that the tenant has as many runs that are not over as it may have.
+var ErrTooMany = errors.New("too many runs")
 
 // ErrChanged means that another process, or another request, has changed the run meanwhile.
 var ErrChanged = errors.New("the run was changed meanwhile")
@@ -24,10 +28,14 @@ type Run struct {
 	Pending int // how many answers it waits for
 	Session string
 	Content []byte
-	// Bytes is how much it counts in [RunBounds], in addition to its content.
+	// Bytes is how much it counts in [RunBounds]; at least its content does.
 	Bytes int
 	// Version is 0 before the run is kept.
 	Version int64
+	// Save is a number of each attempt to save the run, and Unsure are those of which nobody knows whether they have
+	// succeeded.
+	Save   int64
+	Unsure []int64
 	// IsHeld says that a process works on it that is not dead, and IsAbandoned that one did that is. They are not kept.
 	IsHeld, IsAbandoned bool
 }
@@ -57,7 +65,8 @@ func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version i
 			return err
 		}
 		tenant := clean(r.Tenant)
-		const old = "(select id from runs where over = 1 and until < ? or over = 0 and writer is null and until < ?)"
+		const old = "(select id from runs where over = 1 and until < ? or over = 0 and (writer is null and until < ? " +
+			"or writer not in (select id from writers) and created < ?))"
 		const many = "(select id from (select id, over, sum(1) over newest as number, sum(bytes) over newest as total " +
 			"from runs where tenant = ? window newest as (order by over, until desc, id)) as counted " +
 			"where over = 1 and (number >= ? or total > ?))"
@@ -65,14 +74,23 @@ func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version i
 			"delete from run_events where run in " + old + " or run in " + many,
 			"delete from runs where id in " + old + " or id in " + many,
 		} {
-			if _, err := tx.Exec(ctx, statement, now, now-bounds.Keep.Milliseconds(), tenant, bounds.Runs,
-				bounds.Bytes); err != nil {
+			if _, err := tx.Exec(ctx, statement, now, now-bounds.Keep.Milliseconds(), now-longWait.Milliseconds(), tenant,
+				bounds.Runs, bounds.Bytes); err != nil {
 				return err
 			}
 		}
+		var waiting, bytes int
+		err = tx.Row(ctx, "select count(*), coalesce(sum(bytes), 0) from runs where tenant = ? and over = 0", []any{tenant},
+			&waiting, &bytes)
+		if err == nil && (waiting >= bounds.Runs || bytes+max(r.Bytes, len(r.Content)) > bounds.Bytes) {
+			err = ErrTooMany
+		}
+		if err != nil {
+			return err
+		}
 		_, err = tx.Exec(ctx, "insert into runs (id, tenant, status, over, created, until, pending, session, version, "+
-			"writer, cancel, bytes, content) values (?, ?, ?, ?, ?, 0, 0, ?, 1, ?, 0, ?, ?)", r.ID, tenant, r.Status,
-			flag(r.IsOver), r.Created.UnixMilli(), r.Session, writer, r.Bytes+len(r.Content), string(r.Content))
+			"writer, cancel, bytes, save, content) values (?, ?, ?, ?, ?, 0, 0, ?, 1, ?, 0, ?, 0, ?)", r.ID, tenant, r.Status,
+			flag(r.IsOver), r.Created.UnixMilli(), r.Session, writer, max(r.Bytes, len(r.Content)), string(r.Content))
 		return err
 	})
 	return 1, l.failure("add run", err)
@@ -88,12 +106,18 @@ func (l *Ledger) ChangeRun(
 	if !r.Until.IsZero() {
 		until = r.Until.UnixMilli()
 	}
+	made := new(int64) // which may be written after this has returned
 	err = l.asWriter(ctx, &Entry{Tenant: r.Tenant}, func(ctx context.Context, tx *database.Tx, writer int64) error {
 		holder := sql.NullInt64{Int64: writer, Valid: hold}
-		changed, err := tx.Exec(ctx, "update runs set status = ?, over = ?, until = ?, pending = ?, version = version + 1, "+
-			"writer = ?, cancel = 0, bytes = ?, content = ? where id = ? and version = ?", r.Status, flag(r.IsOver), until,
-			r.Pending, holder, r.Bytes+len(r.Content), string(r.Content), r.ID, r.Version)
-		if err == nil && changed == 0 {
+		arguments := []any{r.Status, flag(r.IsOver), until, r.Pending, holder, max(r.Bytes, len(r.Content)), r.Save,
+			string(r.Content), r.ID, r.Version}
+		for _, save := range r.Unsure {
+			arguments = append(arguments, save)
+		}
+		err := tx.Row(ctx, "update runs set status = ?, over = ?, until = ?, pending = ?, version = version + 1, writer = ?, "+
+			"cancel = 0, bytes = ?, save = ?, content = ? where id = ? and (version = ?"+
+			strings.Repeat(" or save = ?", len(r.Unsure))+") returning version", arguments, made)
+		if errors.Is(err, sql.ErrNoRows) {
 			err = ErrChanged
 		}
 		if err != nil {
@@ -101,16 +125,23 @@ func (l *Ledger) ChangeRun(
 		}
 		return addEvents(ctx, tx, r.ID, events, first)
 	})
-	return r.Version + 1, l.failure("change run", err)
+	if err != nil {
+		return 0, l.failure("change run", err)
+	}
+	return *made, nil
 }
 
-// AddEvents adds events to a run on which this process works, as [Ledger.ChangeRun] does.
+// AddEvents adds events to a run on which this process works, as [Ledger.ChangeRun] does. It fails with [ErrChanged] if
+// the process does not work on it any more.
 func (l *Ledger) AddEvents(ctx context.Context, tenant, run string, events []Event, first int64) error {
 	return l.failure("add events", l.asWriter(ctx, &Entry{Tenant: tenant},
 		func(ctx context.Context, tx *database.Tx, writer int64) error {
 			var held bool
 			err := tx.Row(ctx, "select exists (select 1 from runs where id = ? and writer = ?)", []any{run, writer}, &held)
-			if err != nil || !held {
+			if err == nil && !held {
+				err = ErrChanged
+			}
+			if err != nil {
 				return err
 			}
 			return addEvents(ctx, tx, run, events, first)
@@ -212,7 +243,7 @@ func (l *Ledger) runs(ctx context.Context, tenant, statement string, arguments .
 			if until != 0 {
 				r.Until = time.UnixMilli(until).UTC()
 			}
-			r.IsHeld = writer.Valid && lease.Valid && lease.Int64 >= now
+			r.IsHeld = writer.Valid && lease.Valid && lease.Int64 >= now-overdue.Milliseconds()
 			r.IsAbandoned = writer.Valid && !r.IsHeld
 			found = append(found, r)
 			return nil
@@ -220,6 +251,43 @@ func (l *Ledger) runs(ctx context.Context, tenant, statement string, arguments .
 	})
 	return found, err
 }
+
+// longWait is how long a run is kept at least whose process is dead, and that nobody has looked at since.
+const longWait = 48 * time.Hour
+
+type runKey struct{}
+
+type heldRun struct {
+	id      string
+	version int64
+}
+
+// InRun returns a context in which calls with an effect are made for a run. [Ledger.Intend] refuses them once the run has
+// another version, since another process has taken this one for dead.
+func InRun(ctx context.Context, id string, version int64) context.Context {
+	return context.WithValue(ctx, runKey{}, &heldRun{id, version})
+}
+
+func runIn(ctx context.Context) *heldRun {
+	r, _ := ctx.Value(runKey{}).(*heldRun)
+	return r
+}
+
+// check fails if the run has another version.
+func (r *heldRun) check(ctx context.Context, tx *database.Tx) error {
+	if r == nil {
+		return nil
+	}
+	var same bool
+	err := tx.Row(ctx, "select exists (select 1 from runs where id = ? and version = ?)", []any{r.id, r.version}, &same)
+	if err == nil && !same {
+		err = ErrChanged
+	}
+	return err
+}
+
+// NewSave returns a number for [Run].Save.
+func NewSave() int64 { return newFence() | 1 }
 
 // maxEvents is how many events are read at once.
 const maxEvents = 256

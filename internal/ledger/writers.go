@@ -14,6 +14,9 @@ import (
 const (
 	leaseTime  = 15 * time.Second
 	renewEvery = leaseTime / 5
+	// overdue is how late a writer may be before it is taken for dead by who has not looked at the ledger for a while: the
+	// database may have stood still for all.
+	overdue = 2 * leaseTime
 )
 
 // ErrLease means that other processes have taken this one for dead, and have recorded its calls.
@@ -134,7 +137,7 @@ func (l *Ledger) writeLate() {
 }
 
 // removeWriters removes writers that should have renewed their lease some time ago.
-func (l *Ledger) removeWriters(ctx context.Context, overdue time.Duration) error {
+func (l *Ledger) removeWriters(ctx context.Context, late time.Duration) error {
 	const some = "from writers where until < ? and id <> ?"
 	var found bool
 	arguments := []any{int64(0), l.writer.Load()}
@@ -143,7 +146,7 @@ func (l *Ledger) removeWriters(ctx context.Context, overdue time.Duration) error
 		if err != nil {
 			return err
 		}
-		arguments[0] = now - overdue.Milliseconds()
+		arguments[0] = now - late.Milliseconds()
 		return tx.Row(ctx, "select exists (select 1 "+some+")", arguments, &found)
 	})
 	if err != nil || !found {

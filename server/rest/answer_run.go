@@ -257,6 +257,9 @@ func (r *run) submit(x *exchange, s *submission) (after int64, err error) {
 	if err := standing.Check(x.request.Context()); err != nil { // before anything is accepted
 		return 0, err
 	}
+	if r.forgotten { // to make room, since another request has come
+		return 0, refuse(http.StatusConflict, "another request has changed the run meanwhile; look at it again")
+	}
 	r.expire(time.Now())
 	if r.status != requiresAction {
 		return 0, refuse(http.StatusConflict, "the run waits for nothing: its status is %s", r.status)

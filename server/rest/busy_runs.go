@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -82,8 +83,11 @@ func (r *run) keep(kept *ledger.Ledger, cancel bool) (more bool) {
 	}
 	ctx, stop := context.WithTimeout(r.ctx, storeTime)
 	defer stop()
-	if err := kept.AddEvents(ctx, r.tenant, r.id, events, first); err == nil {
+	switch err := kept.AddEvents(ctx, r.tenant, r.id, events, first); {
+	case err == nil:
 		r.stored.events = events[len(events)-1].ID
+	case errors.Is(err, ledger.ErrChanged): // others have taken this process for dead
+		r.cancel()
 	}
 	return true
 }

@@ -41,6 +41,12 @@ func (f *feed) add(mapped []dialects.Event, last bool) {
 		f.frames = append(f.frames, frame{f.next, m.Name, m.Data, last && i == len(mapped)-1})
 		f.bytes += len(m.Data)
 	}
+	f.trim()
+	f.wake()
+}
+
+// trim drops the oldest events beyond the bound. The caller must hold f.mu.
+func (f *feed) trim() {
 	dropped := 0
 	for f.bytes > f.most && dropped < len(f.frames)-1 {
 		f.bytes -= len(f.frames[dropped].data)
@@ -48,7 +54,6 @@ func (f *feed) add(mapped []dialects.Event, last bool) {
 		dropped++
 	}
 	f.frames = f.frames[dropped:]
-	f.wake()
 }
 
 // mirror adds events that another process has made, in their order.
@@ -63,6 +68,7 @@ func (f *feed) mirror(events []ledger.Event) {
 		f.frames = append(f.frames, frame{e.ID, e.Name, e.Data, e.IsLast})
 		f.bytes += len(e.Data)
 	}
+	f.trim()
 	f.wake()
 }
 

@@ -169,3 +169,44 @@ func TestAttackRunsOfDeadServers(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 	second.until(waits.ID, "ada", "requires_action")
 }
+
+// TestAttackFrozenServersGoOn: a server that others have taken for dead makes no more calls of a run. The control is the
+// call that had begun before.
+func TestAttackFrozenServersGoOn(t *testing.T) {
+	first := newWorld(t, rest.Options{})
+	second := replicaOf(t, first, rest.Options{})
+	started := first.start("ada", `{"calls":[{"name":"wait"},{"name":"echo","arguments":{"n":1}}]}`)
+	<-first.waiting
+	db := noerr.Get(sql.Open("sqlite", filepath.Join(first.state, "ledger", "ledger.db")))(t)
+	defer db.Close()
+	noerr.Get(db.ExecContext(t.Context(), "delete from writers"))(t)
+	second.until(started.ID, "ada", "failed")
+	first.isDead = true
+	select {
+	case <-first.stopped: // it is cancelled, since its events cannot be kept
+	case first.let <- struct{}{}:
+	}
+	time.Sleep(time.Second)
+	type calls struct{ Calls []struct{ Name string } }
+	for _, call := range of[calls](second.request("GET", "/v1/calls", "ada", nil), 200).Calls {
+		assert.NotEqual(t, "echo", call.Name, "the control is wait")
+	}
+}
+
+// TestFinishedRunsMakeRoom: runs that were answered at another server do not count as waiting here.
+func TestFinishedRunsMakeRoom(t *testing.T) {
+	first := newWorld(t, rest.Options{Runs: rest.RunOptions{PerTenant: 2}})
+	second := replicaOf(t, first, rest.Options{Runs: rest.RunOptions{PerTenant: 2}})
+	for range 3 {
+		for range 2 {
+			started := first.start("ada", `{"calls":[{"name":"wipe","arguments":{"what":"all"}}]}`)
+			waits := first.until(started.ID, "ada", "requires_action")
+			of[run](second.request("POST", "/v1/runs/"+started.ID+"/approvals", "ada", approval(waits.Pending[0])), 202)
+			second.until(started.ID, "ada", "completed")
+		}
+	}
+	for _, w := range []*world{first, second} {
+		w.start("ada", `{"calls":[{"name":"wipe","arguments":{"what":"all"}}]}`)
+	}
+	first.request("POST", "/v1/runs", "ada", `{"calls":[]}`).refused(429)
+}

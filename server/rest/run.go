@@ -15,6 +15,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/responses"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/ledger"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/standing"
 	"github.com/caisson-run/caisson/tool"
@@ -196,6 +197,7 @@ func (r *run) start(
 		done()
 		return err
 	}
+	ctx = ledger.InRun(ctx, r.id, r.stored.number)
 	mapped := r.mapper()
 	go func() {
 		defer done()
@@ -365,7 +367,7 @@ func (r *run) failure(ctx context.Context, err error) string {
 // stop cancels the run, and waits until its calls have ended or ctx has.
 func (r *run) stop(ctx context.Context) {
 	r.mu.Lock()
-	if r.status.isOver() {
+	if r.status.isOver() || r.forgotten {
 		r.mu.Unlock()
 		return
 	}

@@ -54,9 +54,13 @@ func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, erro
 	r.size = len(x.body) + sizeOfRequests(asked.batch.Requests)
 	r.calls = len(asked.batch.Calls)
 	r.asked.batch.Calls = nil // the batch has them
+	if err := r.saveNew(); err != nil {
+		return nil, err
+	}
 	of := s.locked(r.tenant)
 	defer of.mu.Unlock()
-	if !makeRoom(of.byID, 1, r.heldBytes(), s.api.options.Runs) {
+	if !makeRoom(of.byID, nil, 1, r.heldBytes(), s.api.options.Runs) {
+		r.removeStored()
 		return nil,
 			refuse(http.StatusTooManyRequests,
 				"the tenant has %d runs that have not ended, and there is no room for more; cancel one, or wait", len(of.byID))
@@ -66,8 +70,8 @@ func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, erro
 }
 
 // makeRoom forgets runs of a tenant that are no longer kept and, until there is room for more runs and more bytes,
-// those that ended first.
-func makeRoom(of map[string]*run, runs, size int, bounds RunOptions) bool {
+// those that ended first, and those that wait and are in the ledger. It does not forget one that is in use.
+func makeRoom(of map[string]*run, used *run, runs, size int, bounds RunOptions) bool {
 	now := time.Now()
 	var over []*run
 	until := map[*run]time.Time{}
@@ -76,13 +80,14 @@ func makeRoom(of map[string]*run, runs, size int, bounds RunOptions) bool {
 		r.mu.Lock()
 		r.expire(now)
 		isOver, at := r.status.isOver(), r.expires
+		waits := r.status == requiresAction && r.cancel == nil && r.stored.isCurrent() && r != used
 		r.mu.Unlock()
 		if isOver && !now.Before(at) {
 			forgetRun(of, id)
 			continue
 		}
 		bytes += r.heldBytes()
-		if isOver {
+		if isOver || waits {
 			over, until[r] = append(over, r), at
 		}
 	}
@@ -103,7 +108,7 @@ func makeRoom(of map[string]*run, runs, size int, bounds RunOptions) bool {
 func (s *runs) reserve(r *run, size int) error {
 	of := s.locked(r.tenant)
 	defer of.mu.Unlock()
-	if !makeRoom(of.byID, 0, size, s.api.options.Runs) {
+	if !makeRoom(of.byID, r, 0, size, s.api.options.Runs) {
 		return refuse(http.StatusTooManyRequests,
 			"the tenant's runs hold %d bytes at most, and there is no room for this; submit less, cancel a run, or wait",
 			s.api.options.Runs.Bytes)
@@ -130,7 +135,7 @@ func (s *runs) tenants() []string {
 func (s *runs) trim(tenant string) {
 	of := s.locked(tenant)
 	defer of.mu.Unlock()
-	makeRoom(of.byID, 0, 0, s.api.options.Runs)
+	makeRoom(of.byID, nil, 0, 0, s.api.options.Runs)
 }
 
 // known returns a run of a tenant that this process has in memory.

@@ -22,6 +22,7 @@ type storedVersion struct {
 	number  int64
 	events  int64 // the id of the latest that is kept
 	unsaved bool  // the run has changed since
+	unsure  []int64
 }
 
 // now returns the time as precisely as the ledger keeps it.
@@ -82,9 +83,13 @@ func (r *run) save(hold bool) error {
 		defer cancel()
 		err = r.saveIn(ctx, kept, hold)
 	}
-	r.stored.unsaved = err != nil && !errors.Is(err, ledger.ErrChanged)
-	if hold || r.stored.unsaved {
+	r.stored.unsaved = err != nil && !errors.Is(err, ledger.ErrChanged) && !errors.Is(err, ledger.ErrTooMany)
+	if r.cancel != nil || r.stored.unsaved {
 		r.api.runs.working(r)
+	}
+	if errors.Is(err, ledger.ErrTooMany) {
+		return refuse(http.StatusTooManyRequests, "the tenant has as many runs that have not ended as it may have; "+
+			"cancel one, or wait")
 	}
 	if errors.Is(err, ledger.ErrChanged) {
 		return refuse(http.StatusConflict, "another request has changed the run meanwhile; look at it again")
@@ -97,6 +102,9 @@ func (r *run) save(hold bool) error {
 	return nil
 }
 
+// maxUnsure is of how many attempts to save a run it is remembered that nobody knows whether they have succeeded.
+const maxUnsure = 16
+
 func (r *run) saveIn(ctx context.Context, kept *ledger.Ledger, hold bool) error {
 	content, err := r.content()
 	if err != nil {
@@ -104,7 +112,8 @@ func (r *run) saveIn(ctx context.Context, kept *ledger.Ledger, hold bool) error 
 	}
 	row := ledger.Run{
 		ID: r.id, Tenant: r.tenant, Status: string(r.status), IsOver: r.status.isOver(), Created: r.created, Until: r.expires,
-		Session: r.asked.session, Content: content, Version: r.stored.number, Bytes: r.size + r.events.size(),
+		Session: r.asked.session, Content: content, Version: r.stored.number, Bytes: r.size + r.held.reported + r.events.size(),
+		Save: ledger.NewSave(), Unsure: r.stored.unsure,
 	}
 	if r.status == requiresAction {
 		row.Pending = len(r.answers.missing(r.report.Pending))
@@ -121,12 +130,23 @@ func (r *run) saveIn(ctx context.Context, kept *ledger.Ledger, hold bool) error 
 		}
 	}
 	events, first := r.events.since(r.stored.events)
-	if r.stored.number, err = kept.ChangeRun(ctx, row, hold, events, first); err != nil {
-		r.stored.number = row.Version
+	version, err := kept.ChangeRun(ctx, row, hold, events, first)
+	if err != nil {
+		if !errors.Is(err, ledger.ErrChanged) && len(r.stored.unsure) < maxUnsure {
+			r.stored.unsure = append(r.stored.unsure, row.Save)
+		}
 		return err
 	}
+	r.stored.number, r.stored.unsure = version, nil
 	r.stored.events = r.events.end()
 	return nil
+}
+
+// saveNew has the ledger keep a run that nobody knows yet.
+func (r *run) saveNew() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.save(true)
 }
 
 // removeStored removes the run from the ledger.
@@ -193,7 +213,7 @@ func (s *runs) learn(r *run) *run {
 		}
 		forgetRun(of.byID, r.id)
 	}
-	if makeRoom(of.byID, 1, r.heldBytes(), s.api.options.Runs) {
+	if makeRoom(of.byID, r, 1, r.heldBytes(), s.api.options.Runs) {
 		of.byID[r.id] = r
 	}
 	return r

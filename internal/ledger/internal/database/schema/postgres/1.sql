@@ -143,6 +143,7 @@ create table runs (
     writer  bigint, -- who works on it
     cancel  bigint not null, -- whether the writer should cancel it
     bytes   bigint not null,
+    save    bigint not null, -- what has made this version
     content text   not null
 );
 create index runs_tenant on runs (tenant, created, id);

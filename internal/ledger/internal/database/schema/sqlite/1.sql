@@ -143,6 +143,7 @@ create table runs (
     writer  integer, -- who works on it
     cancel  integer not null, -- whether the writer should cancel it
     bytes   integer not null,
+    save    integer not null, -- what has made this version
     content text   not null
 ) strict;
 create index runs_tenant on runs (tenant, created, id);
