@@ -66,10 +66,11 @@ var errFence = errors.New("another process answers this request")
 func (l *Ledger) TakeKey(ctx context.Context, key Key) (taken TakenKey, err error) {
 	h := &Holder{ledger: l, key: key, fence: newFence()}
 	found := new(TakenKey) // which may be written after this has returned
-	err = l.asWriter(ctx, &Entry{Tenant: key.Tenant}, func(ctx context.Context, tx *database.Tx, writer int64) (err error) {
-		*found, err = h.take(ctx, tx, writer)
-		return err
-	})
+	err = l.asWriter(ctx, &Entry{Tenant: key.Tenant},
+		func(ctx context.Context, tx *database.Tx, writer int64) (err error) {
+			*found, err = h.take(ctx, tx, writer)
+			return err
+		})
 	if err != nil {
 		if ctx.Err() != nil { // the key may be taken all the same, or later
 			l.queue.add(h.changing("delete from keys where key = ? and fence = ?"))

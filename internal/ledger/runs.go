@@ -114,8 +114,8 @@ func (l *Ledger) ChangeRun(
 		for _, save := range r.Unsure {
 			arguments = append(arguments, save)
 		}
-		err := tx.Row(ctx, "update runs set status = ?, over = ?, until = ?, pending = ?, version = version + 1, writer = ?, "+
-			"cancel = 0, bytes = ?, save = ?, content = ? where id = ? and (version = ?"+
+		err := tx.Row(ctx, "update runs set status = ?, over = ?, until = ?, pending = ?, version = version + 1, "+
+			"writer = ?, cancel = 0, bytes = ?, save = ?, content = ? where id = ? and (version = ?"+
 			strings.Repeat(" or save = ?", len(r.Unsure))+") returning version", arguments, made)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = ErrChanged
@@ -262,8 +262,8 @@ type heldRun struct {
 	version int64
 }
 
-// InRun returns a context in which calls with an effect are made for a run. [Ledger.Intend] refuses them once the run has
-// another version, since another process has taken this one for dead.
+// InRun returns a context in which calls with an effect are made for a run. [Ledger.Intend] refuses them once the run
+// has another version, since another process has taken this one for dead.
 func InRun(ctx context.Context, id string, version int64) context.Context {
 	return context.WithValue(ctx, runKey{}, &heldRun{id, version})
 }

@@ -112,8 +112,8 @@ func (r *run) saveIn(ctx context.Context, kept *ledger.Ledger, hold bool) error 
 	}
 	row := ledger.Run{
 		ID: r.id, Tenant: r.tenant, Status: string(r.status), IsOver: r.status.isOver(), Created: r.created, Until: r.expires,
-		Session: r.asked.session, Content: content, Version: r.stored.number, Bytes: r.size + r.held.reported + r.events.size(),
-		Save: ledger.NewSave(), Unsure: r.stored.unsure,
+		Session: r.asked.session, Content: content, Version: r.stored.number,
+		Bytes: r.size + r.held.reported + r.events.size(), Save: ledger.NewSave(), Unsure: r.stored.unsure,
 	}
 	if r.status == requiresAction {
 		row.Pending = len(r.answers.missing(r.report.Pending))
