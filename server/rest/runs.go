@@ -98,9 +98,23 @@ func makeRoom(of map[string]*run, used *run, runs, size int, bounds RunOptions) 
 			break
 		}
 		bytes -= r.heldBytes()
-		forgetRun(of, r.id)
+		if r.isOver() {
+			forgetRun(of, r.id)
+		} else {
+			evictRun(of, r.id)
+		}
 	}
 	return enough()
+}
+
+// evictRun removes a run that waits and is in the ledger. Who has it in use can go on with it.
+func evictRun(of map[string]*run, id string) {
+	r := of[id]
+	delete(of, id)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.Session = nil
+	r.leaveSession()
 }
 
 // reserve makes room for the answers that are submitted to a run, or refuses them. The room must be given back if they
