@@ -103,6 +103,20 @@ func TestLateRecords(t *testing.T) {
 	})
 }
 
+// TestLateRecordsAreWrittenAtTheEnd: a record that could not be written is tried once more when the ledger is closed.
+func TestLateRecordsAreWrittenAtTheEnd(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l, err := ledger.Open(t.Context(), ledger.Options{Location: location})
+		require.NoError(t, err)
+		require.NoError(t, l.Intend(t.Context(), intended(1)))
+		executed(t, location, "alter table calls rename to hidden")
+		require.Error(t, l.Append(t.Context(), intended(1)))
+		executed(t, location, "alter table hidden rename to calls")
+		require.NoError(t, l.Close(t.Context()))
+		assert.Equal(t, map[string]tool.Kind{id(1): ""}, outcomes(t, opened(t, ledger.Options{Location: location})))
+	})
+}
+
 // TestRelaxedRecords: records are written soon after they were appended, also if that fails at first, and before the
 // ledger is closed.
 func TestRelaxedRecords(t *testing.T) {

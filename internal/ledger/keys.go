@@ -148,8 +148,11 @@ func (l *Ledger) forgetKeys(ctx context.Context, tx *database.Tx, key Key, now i
 // Answer keeps the answer to the request. It fails if another process has taken this one for dead, and has answered.
 func (h *Holder) Answer(ctx context.Context, answer []byte) error {
 	h.ledger.keysBytes.Add(int64(len(answer)))
-	h.answered.Store(true)
-	return h.change(ctx, "update keys set answer = ?, bytes = ? where key = ? and fence = ?", answer, len(answer))
+	err := h.change(ctx, "update keys set answer = ?, bytes = ? where key = ? and fence = ?", answer, len(answer))
+	if err == nil {
+		h.answered.Store(true)
+	}
+	return err
 }
 
 // Drop gives up the key: the request was refused, and can be made again.

@@ -74,6 +74,7 @@ func TestAttackKeysOfDeadWriters(t *testing.T) {
 
 		require.Error(t, stopped.Intend(before.With(t.Context()), intended(2)))
 		require.Error(t, before.Answer(t.Context(), []byte("late")))
+		require.Error(t, stopped.Intend(before.With(t.Context()), intended(3)), "it has answered nothing")
 		require.Error(t, before.Drop(t.Context()))
 		taken(t, next, key("acme", "before"), ledger.KeyPending)
 		require.NoError(t, after.Answer(t.Context(), []byte("late")), "nobody else has answered")

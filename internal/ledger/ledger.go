@@ -164,6 +164,7 @@ func (l *Ledger) Close(ctx context.Context) error {
 	if l.closed.Swap(true) {
 		return nil
 	}
+	l.writeLate()
 	l.queue.close()
 	<-l.ended
 	l.maintained.Wait()

@@ -164,7 +164,7 @@ func addEvents(ctx context.Context, tx *database.Tx, run string, events []Event,
 
 // RemoveRun removes a run and its events.
 func (l *Ledger) RemoveRun(ctx context.Context, tenant, id string) error {
-	return l.failure("remove run", l.enqueue(ctx, &waiting{entry: &Entry{Tenant: tenant},
+	return l.failure("remove run", l.enqueue(ctx, &waiting{entry: &Entry{Tenant: tenant}, again: true,
 		work: func(ctx context.Context, tx *database.Tx) error {
 			removed, err := tx.Exec(ctx, "delete from runs where id = ? and tenant = ?", id, clean(tenant))
 			if err == nil && removed > 0 {

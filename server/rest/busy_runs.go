@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,20 +37,23 @@ func (a *API) keepRuns() {
 	}
 }
 
-func (s *runs) keepBusy() {
+func (s *runs) busyNow() []*run {
 	s.mu.Lock()
-	busy := make([]*run, 0, len(s.busy))
-	for r := range s.busy {
-		busy = append(busy, r)
-	}
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.busy))
+}
+
+func (s *runs) keepBusy() {
+	busy := s.busyNow()
 	if len(busy) == 0 {
 		return
 	}
-	kept, err := s.api.host.Ledger(busy[0].ctx)
+	ctx, cancel := context.WithTimeout(busy[0].ctx, storeTime)
+	defer cancel()
+	kept, err := s.api.host.Ledger(ctx)
 	var asked []string
 	if err == nil {
-		asked, err = kept.Cancelled(busy[0].ctx)
+		asked, err = kept.Cancelled(ctx)
 	}
 	if err != nil {
 		return // whoever needs the ledger says so
@@ -72,7 +76,7 @@ func (r *run) keep(kept *ledger.Ledger, cancel bool) (more bool) {
 		r.cancel()
 	}
 	if r.cancel == nil {
-		if r.stored.unsaved {
+		if r.stored.unsaved && time.Now().After(r.stored.again) {
 			_ = r.save(false) // it is logged
 		}
 		return r.stored.unsaved

@@ -91,3 +91,19 @@ func TestAttackRepeatedWithoutAnyAnswer(t *testing.T) {
 		})
 	}
 }
+
+// TestEvictedRunsAreCancelled: a run that was evicted from memory just before it went on is cancelled when the server
+// stops, once, as others are.
+func TestEvictedRunsAreCancelled(t *testing.T) {
+	s := &runs{byTenant: map[string]*runsOf{}}
+	cancelled := 0
+	working := func(id string) *run { return &run{id: id, tenant: "acme", cancel: func() { cancelled++ }} }
+	evicted, other := working("evicted"), working("other")
+	s.working(evicted)
+	s.working(other)
+	of := s.locked("acme")
+	of.byID["other"] = other
+	of.mu.Unlock()
+	assert.Equal(t, 2, s.cancelAll())
+	assert.Equal(t, 2, cancelled)
+}

@@ -58,7 +58,9 @@ func (x *exchange) mirrored(r *run) (followed *run, done func(), err error) {
 	if m == nil {
 		m = &mirror{run: &run{api: r.api, id: r.id, tenant: r.tenant, remote: true,
 			events: feed{most: r.events.most, begins: r.events.start() + 1}}}
-		if err := m.run.readEvents(ctx, kept); err != nil {
+		reading, cancel := context.WithTimeout(x.request.Context(), storeTime) // the tenant's other requests wait
+		defer cancel()
+		if err := m.run.readEvents(reading, kept); err != nil {
 			return nil, nil, err
 		}
 		if of.mirrors == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -209,4 +210,20 @@ func TestFinishedRunsMakeRoom(t *testing.T) {
 		w.start("ada", `{"calls":[{"name":"wipe","arguments":{"what":"all"}}]}`)
 	}
 	first.request("POST", "/v1/runs", "ada", `{"calls":[]}`).refused(429)
+}
+
+// TestRunsThatCannotBeAdded: a run that the ledger cannot add is refused, and leaves nothing that is tried again. The
+// control is the next.
+func TestRunsThatCannotBeAdded(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	w.until(w.start("ada", `{"calls":[]}`).ID, "ada", "completed")
+	db := noerr.Get(sql.Open("sqlite", filepath.Join(w.state, "ledger", "ledger.db")))(t)
+	defer db.Close()
+	noerr.Get(db.ExecContext(t.Context(), "alter table runs rename to hidden"))(t)
+	w.request("POST", "/v1/runs", "ada", `{"calls":[]}`).refused(503)
+	noerr.Get(db.ExecContext(t.Context(), "alter table hidden rename to runs"))(t)
+	time.Sleep(time.Second)
+	assert.Equal(t, 1, strings.Count(w.log.String(), "a run cannot be kept"), w.log.String())
+	w.until(w.start("ada", `{"calls":[]}`).ID, "ada", "completed")
+	assert.Len(t, of[struct{ Runs []struct{ ID string } }](w.request("GET", "/v1/runs", "ada", nil), 200).Runs, 2)
 }

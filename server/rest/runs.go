@@ -217,13 +217,19 @@ func (s *runs) remove(r *run) {
 
 // cancelAll cancels all runs with a batch under way, and returns how many there are.
 func (s *runs) cancelAll() (cancelled int) {
-	s.each(func(r *run) {
-		if r.cancel != nil {
+	cancel := func(r *run) {
+		if r.cancel != nil && !r.stopped {
 			r.stopped = true
 			r.cancel()
 			cancelled++
 		}
-	})
+	}
+	s.each(cancel)
+	for _, r := range s.busyNow() { // of which some may have been evicted just before they went on
+		r.mu.Lock()
+		cancel(r)
+		r.mu.Unlock()
+	}
 	return cancelled
 }
 

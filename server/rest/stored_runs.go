@@ -20,10 +20,14 @@ import (
 // storedVersion is what the ledger has of a run. The zero value means nothing.
 type storedVersion struct {
 	number  int64
-	events  int64 // the id of the latest that is kept
-	unsaved bool  // the run has changed since
-	unsure  []int64
+	events  int64     // the id of the latest that is kept
+	unsaved bool      // the run has changed since
+	again   time.Time // when it is tried again to save the run
+	unsure  []int64   // the attempts to save it that may have succeeded
 }
+
+// saveAgain is the time between two attempts to save a run, which may be long.
+const saveAgain = 2 * time.Second
 
 // now returns the time as precisely as the ledger keeps it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
@@ -76,6 +80,7 @@ func (r *run) content() ([]byte, error) {
 func (r *run) save(hold bool) error {
 	kept, err := r.api.host.Ledger(r.ctx)
 	if kept == nil && err == nil || r.forgotten {
+		r.stored.unsaved = false
 		return nil
 	}
 	if err == nil {
@@ -95,6 +100,7 @@ func (r *run) save(hold bool) error {
 		return refuse(http.StatusConflict, "another request has changed the run meanwhile; look at it again")
 	}
 	if err != nil {
+		r.stored.again = time.Now().Add(saveAgain)
 		r.api.options.Logger.ErrorContext(r.ctx, "a run cannot be kept", "run", r.id, "tenant", r.tenant, "err", err)
 		return &refusal{status: http.StatusServiceUnavailable, detail: "the run cannot be kept now; try again later",
 			header: [2]string{"Retry-After", "5"}}
@@ -142,18 +148,26 @@ func (r *run) saveIn(ctx context.Context, kept *ledger.Ledger, hold bool) error 
 	return nil
 }
 
-// saveNew has the ledger keep a run that nobody knows yet.
+// saveNew has the ledger keep a new run. If it cannot, there is no such run.
 func (r *run) saveNew() error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.save(true)
+	err := r.save(true)
+	isUnsure := r.stored.unsaved // the ledger may add it later
+	r.forgotten = err != nil
+	r.mu.Unlock()
+	if isUnsure {
+		r.removeStored()
+	}
+	return err
 }
 
 // removeStored removes the run from the ledger.
 func (r *run) removeStored() {
 	kept, err := r.api.host.Ledger(r.ctx)
 	if kept != nil {
-		err = kept.RemoveRun(r.ctx, r.tenant, r.id)
+		ctx, cancel := context.WithTimeout(r.ctx, storeTime)
+		defer cancel()
+		err = kept.RemoveRun(ctx, r.tenant, r.id)
 	}
 	if err != nil {
 		r.api.options.Logger.ErrorContext(r.ctx, "a run cannot be removed", "run", r.id, "tenant", r.tenant, "err", err)
