@@ -23,7 +23,7 @@ type waiting struct {
 	work   func(ctx context.Context, tx *database.Tx) error // nil for an entry that is appended
 	leased bool                                             // this process must have a lease
 	again  bool                                             // what fails is tried again later
-	alone  bool                                             // nobody waits for it
+	alone  bool                                             // its caller does not wait
 	done   chan error
 }
 
@@ -76,7 +76,7 @@ type turns struct {
 	some   sync.Cond
 	of     map[string][]*waiting
 	order  []string // the tenants in of, in the order of their turns
-	alone  int      // how many nobody waits for
+	alone  int      // the number of those whose callers do not wait
 	closed bool
 }
 
@@ -99,10 +99,10 @@ func (q *turns) add(w *waiting) bool {
 	return true
 }
 
-// maxAlone is how many entries may wait that nobody waits for.
+// maxAlone bounds the entries whose callers do not wait.
 const maxAlone = 4096
 
-// hasRoom reports whether one more entry may wait that nobody waits for.
+// hasRoom reports whether one more caller need not wait.
 func (q *turns) hasRoom() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -49,7 +49,7 @@ type openDocuments struct {
 // errAbsent means that there is no ledger yet.
 var errAbsent = errors.New("there is no ledger")
 
-// documentConnections is how many are used at a time with PostgreSQL.
+// documentConnections bounds the connections to PostgreSQL for documents.
 const documentConnections = 4
 
 // OpenDocuments opens the documents of the ledger in a state folder, or in the PostgreSQL database with a URL if there

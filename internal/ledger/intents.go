@@ -70,14 +70,14 @@ func (l *Ledger) doWork(ctx context.Context, tx *database.Tx, group []*waiting) 
 	return entries, nil
 }
 
-// Bounds of what could not be written and is tried again.
+// Bounds on writes that failed and are tried again.
 const (
 	maxLate      = 10_000
 	maxLateBytes = 64 << 20
 )
 
-// late is what could not be written and is tried again. Of calls that are beyond the bounds, the intents are left. It
-// is safe for concurrent use.
+// late holds writes that failed and are tried again. A record beyond the bounds is dropped, and its intent stays. It is
+// safe for concurrent use.
 type late struct {
 	mu    sync.Mutex
 	all   []*waiting
@@ -108,7 +108,7 @@ func (t *late) take() []*waiting {
 	return taken
 }
 
-// settle removes writers that should have renewed their lease some time ago, and gives their calls a record.
+// settle removes writers whose leases expired longer ago than late, and gives their calls a record.
 func (l *Ledger) settle(ctx context.Context, late time.Duration) error {
 	if err := l.removeWriters(ctx, late); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (l *Ledger) settle(ctx context.Context, late time.Duration) error {
 	}
 }
 
-// maxOrphans is how many intents are read at once.
+// maxOrphans is the number of intents that are read at once.
 const maxOrphans = 16
 
 // orphans returns some intents whose writers are gone.

@@ -20,14 +20,14 @@ type Key struct {
 	ID [sha256.Size]byte
 	// Body is a digest of the request.
 	Body [sha256.Size]byte
-	// Keep is how long the key is known. Its answer may be forgotten earlier, since a tenant has at most so many keys, and
-	// answers of so many bytes.
+	// Keep is the time after which the key is forgotten. The oldest of a tenant are forgotten earlier if it has more than
+	// Keys, or if their answers have more bytes than KeptAnswer.
 	Keep       time.Duration
 	Keys       int
 	KeptAnswer int64
 }
 
-// KeyState is what is known of a request with a key.
+// KeyState is the state of a request with a key.
 type KeyState int
 
 // The states.
@@ -44,20 +44,20 @@ const (
 	KeyUnknown
 )
 
-// TakenKey is what [Ledger.TakeKey] has found.
+// TakenKey is the result of [Ledger.TakeKey].
 type TakenKey struct {
 	State  KeyState
-	Answer []byte // of a request that was answered
-	CallID string // of a request of which nobody knows how it ended: the first call
-	Holder *Holder
+	Answer []byte  // if the state is KeyAnswered
+	CallID string  // the first call with an effect, if the state is KeyUnknown
+	Holder *Holder // if the state is KeyTaken
 }
 
-// Holder is who answers a request with a key, until another process takes it for dead.
+// Holder is the right of one process to answer a request with a key. It ends when another process takes over.
 type Holder struct {
 	ledger   *Ledger
 	key      Key
 	fence    int64
-	answered atomic.Bool // what it still does, such as in a run, needs no key
+	answered atomic.Bool // later calls, such as those of a run, no longer need the key
 }
 
 var errFence = errors.New("another process answers this request")
@@ -118,17 +118,17 @@ func (h *Holder) take(ctx context.Context, tx *database.Tx, writer int64) (Taken
 	return TakenKey{Holder: h}, err
 }
 
-// newFence returns a number that nobody else has.
+// newFence returns a number that is not used yet.
 func newFence() int64 {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	return int64(binary.BigEndian.Uint64(random[:]) >> 1)
 }
 
-// forgetEvery is after how many keys those are forgotten that are too old or too many.
+// forgetEvery is the number of new keys after which old keys are removed.
 const forgetEvery = 64
 
-// forgetKeys forgets keys that are too old, and those of the tenant that are too many, now and then.
+// forgetKeys sometimes removes keys that have expired, and those of the tenant beyond its bounds.
 func (l *Ledger) forgetKeys(ctx context.Context, tx *database.Tx, key Key, now int64) error {
 	if l.keysTaken.Add(1)%forgetEvery != 1 && l.keysBytes.Load() < key.KeptAnswer/4 {
 		_, err := tx.Exec(ctx, "delete from keys where key = ? and until < ?", key.ID[:], now)
@@ -185,13 +185,13 @@ func (h *Holder) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, holderKey{}, h)
 }
 
-// holderIn returns who makes calls in a context, or nil.
+// holderIn returns the holder in a context, or nil.
 func holderIn(ctx context.Context) *Holder {
 	h, _ := ctx.Value(holderKey{}).(*Holder)
 	return h
 }
 
-// use notes that the request makes a call with an effect.
+// use notes that the request makes a call with an effect. It fails if another process has taken over.
 func (h *Holder) use(ctx context.Context, tx *database.Tx, id []byte) error {
 	if h == nil || h.answered.Load() {
 		return nil

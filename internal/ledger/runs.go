@@ -23,20 +23,21 @@ type Run struct {
 	Status     string
 	IsOver     bool // it stays in this status
 	Created    time.Time
-	// Until is when a run that is over is forgotten, or another waits no longer. It is zero while a process works on it.
+	// Until is when a run that is over is forgotten, or when the wait of another expires. It is zero while a process works
+	// on it.
 	Until   time.Time
 	Pending int // how many answers it waits for
 	Session string
 	Content []byte
-	// Bytes is how much it counts in [RunBounds]; at least its content does.
+	// Bytes is the size that counts toward [RunBounds]. A size below that of the content is replaced by it.
 	Bytes int
 	// Version is 0 before the run is kept.
 	Version int64
-	// Save is a number of each attempt to save the run, and Unsure are those of which nobody knows whether they have
-	// succeeded.
+	// Save identifies an attempt to save the run. Unsure lists earlier attempts whose outcome is unknown.
 	Save   int64
 	Unsure []int64
-	// IsHeld says that a process works on it that is not dead, and IsAbandoned that one did that is. They are not kept.
+	// IsHeld is set if a live process works on the run, IsAbandoned if the process that worked on it is dead. They are
+	// derived from its lease.
 	IsHeld, IsAbandoned bool
 }
 
@@ -52,7 +53,7 @@ type Event struct {
 type RunBounds struct {
 	Runs  int
 	Bytes int
-	// Keep is how long a run that has waited too long is kept.
+	// Keep is the time for which a run is kept after its wait has expired.
 	Keep time.Duration
 }
 
@@ -252,7 +253,7 @@ func (l *Ledger) runs(ctx context.Context, tenant, statement string, arguments .
 	return found, err
 }
 
-// longWait is how long a run is kept at least whose process is dead, and that nobody has looked at since.
+// longWait is the age at which a run whose process is dead is removed, if no request has marked it as failed.
 const longWait = 48 * time.Hour
 
 type runKey struct{}
@@ -289,7 +290,7 @@ func (r *heldRun) check(ctx context.Context, tx *database.Tx) error {
 // NewSave returns a number for [Run].Save.
 func NewSave() int64 { return newFence() | 1 }
 
-// maxEvents is how many events are read at once.
+// maxEvents is the number of events that are read at once.
 const maxEvents = 256
 
 // Events returns events of a run after one, in their order, at most a few hundred.

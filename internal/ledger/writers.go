@@ -14,8 +14,8 @@ import (
 const (
 	leaseTime  = 15 * time.Second
 	renewEvery = leaseTime / 5
-	// overdue is how late a writer may be before it is taken for dead by who has not looked at the ledger for a while: the
-	// database may have stood still for all.
+	// overdue is the extra time that a reader gives a lease. A reader cannot tell a dead writer from a database that
+	// stood still for everyone.
 	overdue = 2 * leaseTime
 )
 
@@ -59,7 +59,7 @@ func (l *Ledger) now(ctx context.Context, tx *database.Tx) (now int64, err error
 	return now, err
 }
 
-// renew renews the lease of a writer. Until the transaction ends, nobody can remove it.
+// renew renews the lease of a writer. No other process can remove the writer until the transaction ends.
 func (l *Ledger) renew(ctx context.Context, tx *database.Tx, writer int64) error {
 	now, err := l.now(ctx, tx)
 	if err != nil {
@@ -131,12 +131,12 @@ func (l *Ledger) beatOnce(ctx context.Context) error {
 // writeLate tries again to write what could not be written.
 func (l *Ledger) writeLate() {
 	for _, w := range l.late.take() {
-		w.done = make(chan error, 1) // nobody waits for it
+		w.done = make(chan error, 1) // no caller waits for it
 		l.queue.add(w)
 	}
 }
 
-// removeWriters removes writers that should have renewed their lease some time ago.
+// removeWriters removes writers whose leases expired longer ago than late.
 func (l *Ledger) removeWriters(ctx context.Context, late time.Duration) error {
 	const some = "from writers where until < ? and id <> ?"
 	var found bool

@@ -67,7 +67,7 @@ func (s *runs) keepBusy() {
 	}
 }
 
-// keep keeps what is new of the run, and reports whether there will be more.
+// keep stores new events of the run, or the run itself if that failed before. It reports whether to call it again.
 func (r *run) keep(kept *ledger.Ledger, cancel bool) (more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

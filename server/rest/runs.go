@@ -107,7 +107,7 @@ func makeRoom(of map[string]*run, used *run, runs, size int, bounds RunOptions) 
 	return enough()
 }
 
-// evictRun removes a run that waits and is in the ledger. Who has it in use can go on with it.
+// evictRun removes a waiting run from memory; the ledger has it. Requests that already have the run can still use it.
 func evictRun(of map[string]*run, id string) {
 	r := of[id]
 	delete(of, id)

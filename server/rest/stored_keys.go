@@ -72,8 +72,8 @@ func (x *exchange) takeStored(k *keptAnswer) (storedKey, error) {
 				reply: reply{status: stored.Status, location: stored.Location, runID: stored.RunID, body: stored.Body}}, err
 		case ledger.KeyUnknown:
 			return storedKey{}, refuse(http.StatusConflict, "unknown_outcome: the server that answered this request ended "+
-				"before it, and after it had begun the call %s; GET /v1/calls has what is known of it. Find out what it has done, "+
-				"and use a new %s", taken.CallID, keyHeader)
+				"after it had begun the call %s; GET /v1/calls has its record. Find out what the call has done before you send "+
+				"the request again with a new %s", taken.CallID, keyHeader)
 		}
 		select {
 		case <-time.After(wait):
@@ -98,7 +98,7 @@ const storeTime = 10 * time.Second
 
 // end stores the reply to the request, or gives up the key if the request was refused. If that fails, it is tried again
 // later, and this process still has the answer. A request that has had its effect, and whose answer cannot be made,
-// stays as it is: nobody answers it again.
+// stays as it is, and is never answered again.
 func (s storedKey) end(x *exchange, k *keptAnswer, r reply, answered bool) {
 	if s.holder == nil || k.failure != nil {
 		return
@@ -119,9 +119,8 @@ func (s storedKey) end(x *exchange, k *keptAnswer, r reply, answered bool) {
 	}
 }
 
-// Answers in the ledger are encrypted with the keys of their requests, of which the ledger has only a digest: who reads
-// it sees neither arguments nor results that are redacted in the records. What encrypts them is a salt, and AES-256-GCM
-// with HKDF of the key (RFC 5869).
+// Answers in the ledger are encrypted, since records may be redacted. The encryption key is derived from the key of the
+// request and a salt with HKDF (RFC 5869), for AES-256-GCM. The ledger has only a digest of the request's key.
 const answerSalt = 16
 
 func sealed(of requestKey, content []byte) []byte {

@@ -23,7 +23,7 @@ type storedVersion struct {
 	events  int64     // the id of the latest that is kept
 	unsaved bool      // the run has changed since
 	again   time.Time // when it is tried again to save the run
-	unsure  []int64   // the attempts to save it that may have succeeded
+	unsure  []int64   // attempts to save it whose outcome is unknown
 }
 
 // saveAgain is the time between two attempts to save a run, which may be long.
@@ -108,7 +108,7 @@ func (r *run) save(hold bool) error {
 	return nil
 }
 
-// maxUnsure is of how many attempts to save a run it is remembered that nobody knows whether they have succeeded.
+// maxUnsure bounds the attempts to save a run whose outcome is unknown.
 const maxUnsure = 16
 
 func (r *run) saveIn(ctx context.Context, kept *ledger.Ledger, hold bool) error {

@@ -47,7 +47,7 @@ const (
 // minBlob is the least number of bytes that are kept once for all places where the guest got them.
 const minBlob = 32
 
-// digestBytes is how much of a step's digest is kept. It finds mistakes; nobody can gain anything by a collision.
+// digestBytes is the length of the kept part of a digest. It detects mistakes; a collision gains an attacker nothing.
 const digestBytes = 4
 
 // Recorder records one run. It is used by the goroutine of the run.

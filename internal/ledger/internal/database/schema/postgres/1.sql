@@ -105,8 +105,8 @@ create table writers (
     until bigint not null -- in milliseconds
 );
 
--- The calls that were about to run and have no record yet. Those of a writer that is gone have ended in a way that
--- nobody knows. The content is the record that they get then.
+-- The calls that were about to run and have no record yet. If their writer is gone, it is unknown how they ended. The
+-- content is the record that they get then.
 create table intents (
     call_id bytea primary key,
     writer  bigint not null,

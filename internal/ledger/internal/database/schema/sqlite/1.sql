@@ -105,8 +105,8 @@ create table writers (
     until integer not null -- in milliseconds
 ) strict;
 
--- The calls that were about to run and have no record yet. Those of a writer that is gone have ended in a way that
--- nobody knows. The content is the record that they get then.
+-- The calls that were about to run and have no record yet. If their writer is gone, it is unknown how they ended. The
+-- content is the record that they get then.
 create table intents (
     call_id blob primary key,
     writer  integer not null,
