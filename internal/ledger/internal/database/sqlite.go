@@ -21,6 +21,8 @@ import (
 // FileName is the name of SQLite's file in its folder. SQLite keeps two more beside it, whose names begin with it.
 const FileName = "ledger.db"
 
+var errIrregular = errors.New("it is not a regular file")
+
 // openSQLite opens the file in a folder, which must be private to this user.
 func openSQLite(ctx context.Context, dir string) (*DB, error) {
 	root, err := folder.Make(dir)
@@ -31,7 +33,9 @@ func openSQLite(ctx context.Context, dir string) (*DB, error) {
 	file, err := root.OpenFile(FileName, os.O_RDWR|os.O_CREATE, 0o600)
 	var opened os.FileInfo
 	if err == nil {
-		opened, err = file.Stat()
+		if opened, err = file.Stat(); err == nil && !opened.Mode().IsRegular() {
+			err = &fs.PathError{Op: "open", Path: FileName, Err: errIrregular}
+		}
 		err = errors.Join(err, file.Close())
 	}
 	if err = errors.Join(err, root.Close()); err != nil {
