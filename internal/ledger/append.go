@@ -20,6 +20,7 @@ const (
 type waiting struct {
 	entry  *Entry
 	id     []byte
+	bytes  int                                              // what the work writes, if that may be long
 	work   func(ctx context.Context, tx *database.Tx) error // nil for an entry that is appended
 	leased bool                                             // this process must have a lease
 	again  bool                                             // what fails is tried again later
@@ -33,7 +34,7 @@ func (w *waiting) size() int {
 	if w.entry.Whole != nil {
 		size += w.entry.Whole.Size()
 	}
-	return size + len(w.entry.Wire) + len(w.entry.Inputs) + 1<<10
+	return size + len(w.entry.Wire) + len(w.entry.Inputs) + w.bytes + 1<<10
 }
 
 // Append keeps an entry, and returns when it is durable, or before with [Options.Relaxed], unless many wait. Entries

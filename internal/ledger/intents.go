@@ -28,7 +28,7 @@ func (l *Ledger) Intend(ctx context.Context, entry Entry) error {
 		return l.failure("append", err)
 	}
 	holder, run := holderIn(ctx), runIn(ctx)
-	return l.failure("append", l.asWriter(ctx, &entry, func(ctx context.Context, tx *database.Tx, writer int64) error {
+	return l.failure("append", l.asWriter(ctx, entry.Tenant, 0, func(ctx context.Context, tx *database.Tx, writer int64) error {
 		if err := errors.Join(holder.use(ctx, tx, id), run.check(ctx, tx)); err != nil {
 			return err
 		}
@@ -39,14 +39,14 @@ func (l *Ledger) Intend(ctx context.Context, entry Entry) error {
 
 // asWriter has work done in a transaction in which this process has a lease. The entry says whose turn it is.
 func (l *Ledger) asWriter(
-	ctx context.Context, of *Entry, work func(ctx context.Context, tx *database.Tx, writer int64) error,
+	ctx context.Context, tenant string, bytes int, work func(ctx context.Context, tx *database.Tx, writer int64) error,
 ) error {
 	if err := l.register(ctx); err != nil {
 		return err
 	}
-	return l.enqueue(ctx, &waiting{entry: of, leased: true, work: func(ctx context.Context, tx *database.Tx) error {
-		return work(ctx, tx, l.writer.Load())
-	}})
+	w := &waiting{entry: &Entry{Tenant: tenant}, bytes: bytes, leased: true}
+	w.work = func(ctx context.Context, tx *database.Tx) error { return work(ctx, tx, l.writer.Load()) }
+	return l.enqueue(ctx, w)
 }
 
 // doWork does the work of a group, and returns the entries that are to be appended.

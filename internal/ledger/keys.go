@@ -66,7 +66,7 @@ var errFence = errors.New("another process answers this request")
 func (l *Ledger) TakeKey(ctx context.Context, key Key) (taken TakenKey, err error) {
 	h := &Holder{ledger: l, key: key, fence: newFence()}
 	found := new(TakenKey) // which may be written after this has returned
-	err = l.asWriter(ctx, &Entry{Tenant: key.Tenant},
+	err = l.asWriter(ctx, key.Tenant, 0,
 		func(ctx context.Context, tx *database.Tx, writer int64) (err error) {
 			*found, err = h.take(ctx, tx, writer)
 			return err

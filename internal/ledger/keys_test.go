@@ -158,3 +158,32 @@ func TestUnsureRuns(t *testing.T) {
 		appended(t, l, intended(1))
 	})
 }
+
+// TestAnswersOfRuns: answers are added to a run without its content, until it changes.
+func TestAnswersOfRuns(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		r := ledger.Run{ID: "run_1", Tenant: "acme", Status: "queued", Created: time.Now(), Content: []byte("{}")}
+		r.Version = noerr.Get(l.AddRun(t.Context(), r, ledger.RunBounds{Runs: 10, Bytes: 1 << 20, Keep: time.Hour}))(t)
+		var want [][]byte
+		for i := range 12 { // one digit and two
+			want = append(want, []byte{byte('a' + i)})
+			r.Pending = 12 - i
+			r.Version = noerr.Get(l.AddAnswers(t.Context(), r, want[i]))(t)
+		}
+		old := r
+		old.Version--
+		require.ErrorIs(t, noerr.Error(l.AddAnswers(t.Context(), old, nil)), ledger.ErrChanged)
+		read := func() ledger.Run { return noerr.Get(l.Run(t.Context(), "acme", "run_1", true))(t) }
+		assert.Equal(t, want, read().Answers)
+		assert.Equal(t, "{}", string(read().Content))
+		assert.Equal(t, 1, read().Pending)
+		assert.Empty(t, noerr.Get(l.Run(t.Context(), "acme", "run_1", false))(t).Answers)
+		r.Version = noerr.Get(l.ChangeRun(t.Context(), r, false, nil, 0))(t)
+		assert.Empty(t, read().Answers)
+		noerr.Get(l.AddAnswers(t.Context(), r, want[0]))(t)
+		require.NoError(t, l.RemoveRun(t.Context(), "acme", "run_1"))
+		noerr.Get(l.AddRun(t.Context(), r, ledger.RunBounds{Runs: 10, Bytes: 1 << 20, Keep: time.Hour}))(t)
+		assert.Empty(t, read().Answers)
+	})
+}

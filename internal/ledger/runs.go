@@ -29,6 +29,7 @@ type Run struct {
 	Pending int // how many answers it waits for
 	Session string
 	Content []byte
+	Answers [][]byte // those of [Ledger.AddAnswers] since the content was written, in their order
 	// Bytes is the size that counts toward [RunBounds]. A size below that of the content is replaced by it.
 	Bytes int
 	// Version is 0 before the run is kept.
@@ -60,7 +61,7 @@ type RunBounds struct {
 // AddRun keeps a new run, on which this process works, and forgets those that are too old or too many. It returns the
 // run's version.
 func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version int64, err error) {
-	err = l.asWriter(ctx, &Entry{Tenant: r.Tenant}, func(ctx context.Context, tx *database.Tx, writer int64) error {
+	err = l.asWriter(ctx, r.Tenant, len(r.Content), func(ctx context.Context, tx *database.Tx, writer int64) error {
 		now, err := l.now(ctx, tx)
 		if err != nil {
 			return err
@@ -73,6 +74,7 @@ func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version i
 			"where over = 1 and (number >= ? or total > ?))"
 		for _, statement := range []string{
 			"delete from run_events where run in " + old + " or run in " + many,
+			"delete from run_answers where run in " + old + " or run in " + many,
 			"delete from runs where id in " + old + " or id in " + many,
 		} {
 			if _, err := tx.Exec(ctx, statement, now, now-bounds.Keep.Milliseconds(), now-longWait.Milliseconds(), tenant,
@@ -107,24 +109,39 @@ func (l *Ledger) ChangeRun(
 	if !r.Until.IsZero() {
 		until = r.Until.UnixMilli()
 	}
-	made := new(int64) // which may be written after this has returned
-	err = l.asWriter(ctx, &Entry{Tenant: r.Tenant}, func(ctx context.Context, tx *database.Tx, writer int64) error {
+	return l.change(ctx, &r, len(r.Content), func(ctx context.Context, tx *database.Tx, writer int64, made *int64) error {
 		holder := sql.NullInt64{Int64: writer, Valid: hold}
-		arguments := []any{r.Status, flag(r.IsOver), until, r.Pending, holder, max(r.Bytes, len(r.Content)), r.Save,
-			string(r.Content), r.ID, r.Version}
-		for _, save := range r.Unsure {
-			arguments = append(arguments, save)
-		}
-		err := tx.Row(ctx, "update runs set status = ?, over = ?, until = ?, pending = ?, version = version + 1, "+
-			"writer = ?, cancel = 0, bytes = ?, save = ?, content = ? where id = ? and (version = ?"+
-			strings.Repeat(" or save = ?", len(r.Unsure))+") returning version", arguments, made)
-		if errors.Is(err, sql.ErrNoRows) {
-			err = ErrChanged
+		err := r.update(ctx, tx, made, "status = ?, over = ?, until = ?, writer = ?, cancel = 0, bytes = ?, content = ?", r.Status,
+			flag(r.IsOver), until, holder, max(r.Bytes, len(r.Content)), string(r.Content))
+		if err == nil {
+			_, err = tx.Exec(ctx, "delete from run_answers where run = ?", r.ID)
 		}
 		if err != nil {
 			return err
 		}
 		return addEvents(ctx, tx, r.ID, events, first)
+	})
+}
+
+// AddAnswers adds answers to a run that has the version and waits for more. The run's content, which is not written
+// again, should be what it was. It fails as [Ledger.ChangeRun] does.
+func (l *Ledger) AddAnswers(ctx context.Context, r Run, answers []byte) (version int64, err error) {
+	return l.change(ctx, &r, len(answers), func(ctx context.Context, tx *database.Tx, _ int64, made *int64) error {
+		if err := r.update(ctx, tx, made, "bytes = bytes + ?", len(answers)); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "insert into run_answers (run, version, data) values (?, ?, ?)", r.ID, *made, string(answers))
+		return err
+	})
+}
+
+// change has work change a run, and returns its new version.
+func (l *Ledger) change(
+	ctx context.Context, r *Run, bytes int, work func(ctx context.Context, tx *database.Tx, writer int64, made *int64) error,
+) (version int64, err error) {
+	made := new(int64) // which may be written after this has returned
+	err = l.asWriter(ctx, r.Tenant, bytes, func(ctx context.Context, tx *database.Tx, writer int64) error {
+		return work(ctx, tx, writer, made)
 	})
 	if err != nil {
 		return 0, l.failure("change run", err)
@@ -132,10 +149,28 @@ func (l *Ledger) ChangeRun(
 	return *made, nil
 }
 
+// update sets columns of a run that has the version, and returns its new version.
+func (r *Run) update(ctx context.Context, tx *database.Tx, made *int64, columns string, values ...any) error {
+	values = append(values, r.Pending, r.Save, r.ID, r.Version)
+	for _, save := range r.Unsure {
+		values = append(values, save)
+	}
+	err := tx.Row(ctx, "update runs set "+columns+", pending = ?, save = ?, version = version + 1 "+
+		"where id = ? and (version = ?"+strings.Repeat(" or save = ?", len(r.Unsure))+") returning version", values, made)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrChanged
+	}
+	return err
+}
+
 // AddEvents adds events to a run on which this process works, as [Ledger.ChangeRun] does. It fails with [ErrChanged] if
 // the process does not work on it any more.
 func (l *Ledger) AddEvents(ctx context.Context, tenant, run string, events []Event, first int64) error {
-	return l.failure("add events", l.asWriter(ctx, &Entry{Tenant: tenant},
+	bytes := 0
+	for _, e := range events {
+		bytes += len(e.Data)
+	}
+	return l.failure("add events", l.asWriter(ctx, tenant, bytes,
 		func(ctx context.Context, tx *database.Tx, writer int64) error {
 			var held bool
 			err := tx.Row(ctx, "select exists (select 1 from runs where id = ? and writer = ?)", []any{run, writer}, &held)
@@ -170,6 +205,9 @@ func (l *Ledger) RemoveRun(ctx context.Context, tenant, id string) error {
 			removed, err := tx.Exec(ctx, "delete from runs where id = ? and tenant = ?", id, clean(tenant))
 			if err == nil && removed > 0 {
 				_, err = tx.Exec(ctx, "delete from run_events where run = ?", id)
+			}
+			if err == nil && removed > 0 {
+				_, err = tx.Exec(ctx, "delete from run_answers where run = ?", id)
 			}
 			return err
 		}}))
@@ -212,10 +250,28 @@ func (l *Ledger) Run(ctx context.Context, tenant, id string, whole bool) (found 
 	if err == nil && len(all) == 0 {
 		err = ErrNotFound
 	}
+	if err == nil && whole {
+		all[0].Answers, err = l.answers(ctx, id, all[0].Version)
+	}
 	if err != nil {
 		return Run{}, l.failure("read run", err)
 	}
 	return all[0], nil
+}
+
+// answers returns the answers that a run has beside its content. If the run has changed since the content was read, they
+// may be too few, but the version shows that.
+func (l *Ledger) answers(ctx context.Context, run string, version int64) (found [][]byte, err error) {
+	err = l.database.View(ctx, func(tx *database.Tx) error {
+		return tx.Rows(ctx, "select data from run_answers where run = ? and version <= ? order by version",
+			[]any{run, version}, func(scan func(into ...any) error) error {
+				var data string
+				err := scan(&data)
+				found = append(found, []byte(data))
+				return err
+			})
+	})
+	return found, err
 }
 
 // Runs returns a tenant's runs without their contents, newest first.

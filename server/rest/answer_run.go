@@ -280,7 +280,7 @@ func (r *run) submit(x *exchange, s *submission) (after int64, err error) {
 		return 0, err
 	}
 	after = r.events.end()
-	if err := r.resume(x.request.Context()); err != nil {
+	if err := r.resume(x.request.Context(), s); err != nil {
 		r.answers = before // another caller can give them
 		return 0, err
 	}

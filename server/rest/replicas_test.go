@@ -96,6 +96,56 @@ func TestRunsOfTwoServers(t *testing.T) {
 	}
 }
 
+// TestAnswersOfTwoServers: the calls that a run waits for are answered at two servers in turn, before and after a restart.
+// Until the last answer, the run itself is not written again.
+func TestAnswersOfTwoServers(t *testing.T) {
+	first := newWorld(t, rest.Options{})
+	const calls = 6
+	var body strings.Builder
+	for i := range calls {
+		fmt.Fprintf(&body, `,{"id":"c%d","name":"ask_user","arguments":{"question":"%d?"}}`, i, i)
+	}
+	started := first.start("ada", `{"calls":[`+body.String()[1:]+`]}`)
+	servers := []*world{first, replicaOf(t, first, rest.Options{})}
+	waits := servers[1].until(started.ID, "ada", "requires_action")
+	require.Len(t, waits.Pending, calls)
+	db := noerr.Get(sql.Open("sqlite", filepath.Join(first.state, "ledger", "ledger.db")))(t)
+	defer db.Close()
+	stored := func() (content string) {
+		require.NoError(t, db.QueryRowContext(t.Context(), "select content from runs where id = ?", started.ID).Scan(&content))
+		return content
+	}
+	before := stored()
+	submit := func(w *world, call string, status int) {
+		answer := w.request("POST", "/v1/runs/"+started.ID+"/submit_tool_outputs", "ada", output(call, "answer to "+call))
+		require.Equal(t, status, answer.status, "%s", answer.body)
+	}
+	for i, action := range waits.Pending {
+		if i == calls/2 {
+			for _, w := range servers {
+				require.NoError(t, w.api.Close(t.Context()))
+			}
+			servers = []*world{replicaOf(t, first, rest.Options{}), replicaOf(t, first, rest.Options{})}
+		}
+		assert.Equal(t, before, stored())
+		submit(servers[i%2], action.CallID, 202)
+		if i < calls-1 {
+			now := servers[0].until(started.ID, "ada", "requires_action")
+			assert.Equal(t, now, servers[1].until(started.ID, "ada", "requires_action"))
+			assert.Len(t, now.Pending, calls-1-i)
+			submit(servers[1], action.CallID, 409)
+		}
+	}
+	assert.NotEqual(t, before, stored())
+	ended := servers[0].until(started.ID, "ada", "completed")
+	for _, record := range ended.Records {
+		assert.Equal(t, "answer to "+record.CallID, record.Result.Output)
+	}
+	var answers int
+	require.NoError(t, db.QueryRowContext(t.Context(), "select count(*) from run_answers").Scan(&answers))
+	assert.Zero(t, answers)
+}
+
 // TestRunsSurviveARestart: a run that waits goes on when another server has taken the place of the one that began it.
 func TestRunsSurviveARestart(t *testing.T) {
 	first := newWorld(t, rest.Options{})

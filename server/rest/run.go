@@ -397,10 +397,11 @@ func (r *run) findAgent(ctx context.Context) error {
 	return err
 }
 
-// resume continues a paused run if all that it waits for was submitted. The caller must hold r.mu.
-func (r *run) resume(ctx context.Context) error {
+// resume continues a paused run if all that it waits for was submitted, of which the ledger does not have the last. The
+// caller must hold r.mu.
+func (r *run) resume(ctx context.Context, last *submission) error {
 	if len(r.answers.missing(r.report.Pending)) > 0 {
-		return r.save(false)
+		return r.saveAnswers(last)
 	}
 	if r.report.Session == nil { // another process has paused it
 		session, done, err := r.api.options.Sessions.Get(ctx, r.caller, r.asked.session)

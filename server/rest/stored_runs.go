@@ -37,27 +37,32 @@ func (v storedVersion) isCurrent() bool { return v.number > 0 && !v.unsaved }
 
 // storedRun is what the ledger keeps of a run, in addition to what it needs to find the run.
 type storedRun struct {
-	Caller    auth.Caller             `json:"caller"`
-	Timeout   time.Duration           `json:"timeout_ns,omitempty"`
-	Trace     string                  `json:"trace,omitempty"`
-	Requests  map[string]tool.Request `json:"requests,omitempty"`
-	Client    []tool.Definition       `json:"client,omitempty"`
-	Dialect   string                  `json:"dialect,omitempty"`
-	Size      int                     `json:"size"`
-	Calls     int                     `json:"calls"`
-	Turns     int                     `json:"turns"`
-	Begins    int64                   `json:"begins"` // the first event of the current response
-	Batch     string                  `json:"batch,omitempty"`
-	Ended     executor.Status         `json:"batch_status,omitempty"`
-	Records   []tool.Record           `json:"records,omitempty"`
-	Totals    tool.Totals             `json:"totals"`
-	Pending   []tool.Action           `json:"pending,omitempty"`
-	Final     []string                `json:"final,omitempty"`
-	State     *executor.State         `json:"state,omitempty"`
-	Outputs   []tool.Answer           `json:"outputs,omitempty"`
-	Approvals []tool.Approval         `json:"approvals,omitempty"`
-	Problem   string                  `json:"problem,omitempty"`
-	Stopped   bool                    `json:"stopped,omitempty"`
+	Caller   auth.Caller             `json:"caller"`
+	Timeout  time.Duration           `json:"timeout_ns,omitempty"`
+	Trace    string                  `json:"trace,omitempty"`
+	Requests map[string]tool.Request `json:"requests,omitempty"`
+	Client   []tool.Definition       `json:"client,omitempty"`
+	Dialect  string                  `json:"dialect,omitempty"`
+	Size     int                     `json:"size"`
+	Calls    int                     `json:"calls"`
+	Turns    int                     `json:"turns"`
+	Begins   int64                   `json:"begins"` // the first event of the current response
+	Batch    string                  `json:"batch,omitempty"`
+	Ended    executor.Status         `json:"batch_status,omitempty"`
+	Records  []tool.Record           `json:"records,omitempty"`
+	Totals   tool.Totals             `json:"totals"`
+	Pending  []tool.Action           `json:"pending,omitempty"`
+	Final    []string                `json:"final,omitempty"`
+	State    *executor.State         `json:"state,omitempty"`
+	Problem  string                  `json:"problem,omitempty"`
+	Stopped  bool                    `json:"stopped,omitempty"`
+	storedAnswers
+}
+
+// storedAnswers are answers that were submitted to a run that waits for more.
+type storedAnswers struct {
+	Outputs   []tool.Answer   `json:"outputs,omitempty"`
+	Approvals []tool.Approval `json:"approvals,omitempty"`
 }
 
 // content returns what the ledger keeps. The caller must hold r.mu.
@@ -66,8 +71,8 @@ func (r *run) content() ([]byte, error) {
 		Caller: r.caller, Timeout: r.asked.batch.Timeout, Trace: r.asked.batch.Trace, Requests: r.asked.batch.Requests,
 		Client: r.asked.batch.Client, Size: r.size, Calls: r.calls, Turns: r.turns, Begins: r.events.start() + 1,
 		Batch: r.report.ID, Ended: r.report.Status, Records: r.report.Records, Totals: r.report.Totals,
-		Pending: r.report.Pending, Final: r.report.Final, State: r.report.State, Outputs: r.answers.outputs,
-		Approvals: r.answers.approvals, Problem: r.problem, Stopped: r.stopped,
+		Pending: r.report.Pending, Final: r.report.Final, State: r.report.State, Problem: r.problem, Stopped: r.stopped,
+		storedAnswers: storedAnswers{r.answers.outputs, r.answers.approvals},
 	}
 	if r.asked.dialect != nil {
 		s.Dialect = r.asked.dialect.Name()
@@ -75,9 +80,31 @@ func (r *run) content() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// save has the ledger keep the run as it is. If hold is set, this process works on it from now on. If it fails, the
-// run is saved later, unless another process has changed it. The caller must hold r.mu.
+// save has the ledger keep the run as it is. If hold is set, this process works on it from now on. The caller must hold
+// r.mu.
 func (r *run) save(hold bool) error {
+	return r.store(func(ctx context.Context, kept *ledger.Ledger) error { return r.saveIn(ctx, kept, hold) })
+}
+
+// saveAnswers has the ledger keep what was submitted last to the run, which waits for more. The caller must hold r.mu.
+func (r *run) saveAnswers(last *submission) error {
+	if !r.stored.isCurrent() {
+		return r.save(false)
+	}
+	return r.store(func(ctx context.Context, kept *ledger.Ledger) error {
+		data, err := json.Marshal(storedAnswers{last.outputs, last.approvals})
+		if err != nil {
+			return err
+		}
+		row := r.row()
+		version, err := kept.AddAnswers(ctx, row, data)
+		return r.saved(row, version, err)
+	})
+}
+
+// store writes the run to the ledger, if there is one. If that fails, the run is saved later, unless another process has
+// changed it. The caller must hold r.mu.
+func (r *run) store(write func(ctx context.Context, kept *ledger.Ledger) error) error {
 	kept, err := r.api.host.Ledger(r.ctx)
 	if kept == nil && err == nil || r.forgotten {
 		r.stored.unsaved = false
@@ -86,7 +113,7 @@ func (r *run) save(hold bool) error {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(r.ctx, storeTime)
 		defer cancel()
-		err = r.saveIn(ctx, kept, hold)
+		err = write(ctx, kept)
 	}
 	r.stored.unsaved = err != nil && !errors.Is(err, ledger.ErrChanged) && !errors.Is(err, ledger.ErrTooMany)
 	if r.cancel != nil || r.stored.unsaved {
@@ -116,14 +143,8 @@ func (r *run) saveIn(ctx context.Context, kept *ledger.Ledger, hold bool) error 
 	if err != nil {
 		return err
 	}
-	row := ledger.Run{
-		ID: r.id, Tenant: r.tenant, Status: string(r.status), IsOver: r.status.isOver(), Created: r.created, Until: r.expires,
-		Session: r.asked.session, Content: content, Version: r.stored.number,
-		Bytes: r.size + r.held.reported + r.events.size(), Save: ledger.NewSave(), Unsure: r.stored.unsure,
-	}
-	if r.status == requiresAction {
-		row.Pending = len(r.answers.missing(r.report.Pending))
-	}
+	row := r.row()
+	row.Content = content
 	if row.Version == 0 {
 		bounds := r.api.options.Runs
 		row.Version, err = kept.AddRun(ctx, row,
@@ -137,15 +158,34 @@ func (r *run) saveIn(ctx context.Context, kept *ledger.Ledger, hold bool) error 
 	}
 	events, first := r.events.since(r.stored.events)
 	version, err := kept.ChangeRun(ctx, row, hold, events, first)
-	if err != nil {
-		if !errors.Is(err, ledger.ErrChanged) && len(r.stored.unsure) < maxUnsure {
-			r.stored.unsure = append(r.stored.unsure, row.Save)
-		}
-		return err
+	if err = r.saved(row, version, err); err == nil {
+		r.stored.events = r.events.end()
 	}
-	r.stored.number, r.stored.unsure = version, nil
-	r.stored.events = r.events.end()
-	return nil
+	return err
+}
+
+// row returns what the ledger needs to know of the run, without its content. The caller must hold r.mu.
+func (r *run) row() ledger.Run {
+	row := ledger.Run{
+		ID: r.id, Tenant: r.tenant, Status: string(r.status), IsOver: r.status.isOver(), Created: r.created, Until: r.expires,
+		Session: r.asked.session, Version: r.stored.number, Bytes: r.size + r.held.reported + r.events.size(),
+		Save: ledger.NewSave(), Unsure: r.stored.unsure,
+	}
+	if r.status == requiresAction {
+		row.Pending = len(r.answers.missing(r.report.Pending))
+	}
+	return row
+}
+
+// saved notes the outcome of an attempt to change the run in the ledger, and returns its error. The caller must hold
+// r.mu.
+func (r *run) saved(row ledger.Run, version int64, err error) error {
+	if err == nil {
+		r.stored.number, r.stored.unsure = version, nil
+	} else if !errors.Is(err, ledger.ErrChanged) && len(r.stored.unsure) < maxUnsure {
+		r.stored.unsure = append(r.stored.unsure, row.Save)
+	}
+	return err
 }
 
 // saveNew has the ledger keep a new run. If it cannot, there is no such run.
@@ -257,6 +297,14 @@ func (s *runs) restore(ctx context.Context, kept *ledger.Ledger, row ledger.Run)
 	r.report = executor.Report{
 		ID: stored.Batch, Status: stored.Ended, Records: stored.Records, Totals: stored.Totals, Pending: stored.Pending,
 		Final: stored.Final, State: stored.State,
+	}
+	for _, data := range row.Answers {
+		var more storedAnswers
+		if err := json.Unmarshal(data, &more); err != nil {
+			return nil, err
+		}
+		stored.Outputs = append(stored.Outputs, more.Outputs...)
+		stored.Approvals = append(stored.Approvals, more.Approvals...)
 	}
 	r.answers = answers{stored.Outputs, stored.Approvals, map[string]bool{}}
 	for i := range stored.Outputs {

@@ -159,3 +159,11 @@ create table run_events (
     data text   not null,
     primary key (run, id)
 ) strict, without rowid;
+
+-- Answers that were submitted since the content of a run was written.
+create table run_answers (
+    run     text    not null,
+    version integer not null, -- of the run, which they have made
+    data    text    not null,
+    primary key (run, version)
+) strict, without rowid;
