@@ -95,7 +95,10 @@ func (h *host) close(ctx context.Context) error {
 		problem = cmp.Or(h.stateProblem, problem)
 	}
 	if problem != nil {
-		const fix = `; choose another folder with --state-dir DIR, or none with --state-dir ""`
+		fix := `; choose another folder with --state-dir DIR, or none with --state-dir ""`
+		if h.options.ledgerURL != "" {
+			fix = "; look after the database of --ledger"
+		}
 		h.options.hint(`a call was not kept for "caisson explain": ` + problem.Error() + fix)
 	}
 	if h.runaways.any() {

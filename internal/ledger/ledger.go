@@ -158,12 +158,16 @@ func (l *Ledger) complete() error {
 // lastPrune is how long the ledger is pruned at most when it is closed: the next process goes on.
 const lastPrune = time.Second
 
-// Close waits until what was appended is written, signs a last checkpoint, and closes the ledger. A second call does
-// nothing.
+// lastWait is the time for which a database may answer nothing while the ledger is closed.
+const lastWait = 5 * time.Second
+
+// Close waits until what was appended is written, signs a last checkpoint, and closes the ledger. It gives up what a
+// database does not write that has stopped answering. A second call does nothing.
 func (l *Ledger) Close(ctx context.Context) error {
 	if l.closed.Swap(true) {
 		return nil
 	}
+	defer l.database.GiveUpAfter(lastWait)()
 	l.writeLate()
 	l.queue.close()
 	<-l.ended

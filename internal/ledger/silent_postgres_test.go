@@ -18,14 +18,14 @@ import (
 	"github.com/caisson-run/caisson/internal/noerr"
 )
 
-// TestAttackSilentDatabase: the database, or the network, stops answering. Reading a document ends with its context, and
-// succeeds again afterwards. The control is the database before.
-func TestAttackSilentDatabase(t *testing.T) {
+// silenced returns the location of a PostgreSQL database that does not answer while silence is locked.
+func silenced(t *testing.T) (location string, silence *sync.RWMutex) {
+	t.Helper()
 	real := noerr.Get(url.Parse(stores["postgres"](t)))(t)
 	const socket = ".s.PGSQL.5432"
 	between, err := net.Listen("unix", filepath.Join(t.TempDir(), socket))
 	require.NoError(t, err)
-	var silence sync.RWMutex // held for writing while nothing is passed on
+	silence = &sync.RWMutex{} // held for writing while nothing is passed on
 	pass := func(to, from net.Conn) {
 		defer func() { _ = to.Close() }()
 		buffer := make([]byte, 64<<10)
@@ -55,7 +55,42 @@ func TestAttackSilentDatabase(t *testing.T) {
 	t.Cleanup(func() { assert.NoError(t, between.Close()) })
 	through := *real
 	through.RawQuery = url.Values{"host": {filepath.Dir(between.Addr().String())}}.Encode()
-	d := documents(t, ledger.TokenKind, through.String())
+	return through.String(), silence
+}
+
+// TestAttackSilentDatabaseAtTheEnd: the database stops answering, and then the ledger is closed. That ends soon. The
+// control is a database that answers.
+func TestAttackSilentDatabaseAtTheEnd(t *testing.T) {
+	for name, isSilent := range map[string]bool{"attack": true, "control": false} {
+		t.Run(name, func(t *testing.T) {
+			location, silence := silenced(t)
+			l := noerr.Get(ledger.Open(t.Context(), ledger.Options{Location: location}))(t)
+			appended(t, l, entry(1))
+			require.NoError(t, l.Intend(t.Context(), intended(2)))
+			left := make(chan error, 1)
+			if isSilent {
+				silence.Lock()
+				defer silence.Unlock()
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				require.ErrorIs(t, l.Append(ctx, entry(3)), context.DeadlineExceeded)
+			}
+			go func() { left <- l.Close(t.Context()) }()
+			select {
+			case err := <-left:
+				assert.Equal(t, isSilent, err != nil, "%v", err)
+			case <-time.After(30 * time.Second):
+				t.Fatal("the ledger is not closed")
+			}
+		})
+	}
+}
+
+// TestAttackSilentDatabase: the database, or the network, stops answering. Reading a document ends with its context, and
+// succeeds again afterwards. The control is the database before.
+func TestAttackSilentDatabase(t *testing.T) {
+	between, silence := silenced(t)
+	d := documents(t, ledger.TokenKind, between)
 	require.NoError(t, d.Change(t.Context(), "", "a", to("1")))
 	read := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // The errors of this package, for errors.Is. Other errors are those of the database.
@@ -45,6 +46,7 @@ type DB struct {
 	closed    bool         // written with both locks
 	close     func() error
 	reserving *sql.Conn    // of PostgreSQL, what holds the reserved numbers
+	sockets   *sockets     // of PostgreSQL
 	unmoved   func() error // of SQLite, fails if the file is not there any more: using it would succeed
 
 	// SQLite has one connection that writes, since a second would only wait for it. Its statements stay prepared;
@@ -77,6 +79,15 @@ func Open(ctx context.Context, location string) (*DB, error) {
 
 // IsURL reports whether a location is that of a PostgreSQL database, or of a database that is not supported.
 func IsURL(location string) bool { return strings.Contains(location, "://") }
+
+// GiveUpAfter has all that waits for PostgreSQL fail, and all that will, once the database has answered nothing for a
+// time, until stop is called. With SQLite, it does nothing.
+func (d *DB) GiveUpAfter(silence time.Duration) (stop func()) {
+	if d.sockets == nil {
+		return func() {}
+	}
+	return d.sockets.giveUpAfter(silence)
+}
 
 // Close closes the database, once transactions have ended.
 func (d *DB) Close() error {
@@ -257,6 +268,9 @@ func transact(ctx context.Context, tx *Tx, begin string, work func(tx *Tx) error
 		_, err = tx.conn.ExecContext(whole, "commit")
 	}
 	if err == nil {
+		if tx.db.sockets != nil {
+			tx.db.sockets.answers.Add(1)
+		}
 		return false, nil
 	}
 	_, undone := tx.conn.ExecContext(whole, "rollback")

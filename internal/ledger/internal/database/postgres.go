@@ -36,11 +36,13 @@ func openPostgres(ctx context.Context, location string) (*DB, error) {
 	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cancelTime}
 	}
+	sockets := &sockets{open: map[*socket]struct{}{}}
+	config.DialFunc = sockets.through(config.DialFunc)
 	pool := sql.OpenDB(connector{stdlib.GetConnector(*config)})
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	pool.SetConnMaxIdleTime(time.Minute)
-	db := &DB{kind: postgresKind, pool: pool}
+	db := &DB{kind: postgresKind, pool: pool, sockets: sockets}
 	db.close = func() error {
 		if db.reserving != nil {
 			_ = db.reserving.Close() // it goes back to the pool, which ends its session

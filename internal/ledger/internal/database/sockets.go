@@ -1,0 +1,89 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+var errGivenUp = errors.New("the database did not answer while the ledger was closed")
+
+// sockets are the open connections to PostgreSQL. They can be closed although the database does not answer, which ends
+// whatever waits for it. It is safe for concurrent use.
+type sockets struct {
+	mu      sync.Mutex
+	open    map[*socket]struct{}
+	givenUp bool
+	answers atomic.Int64 // how often the database has ended a transaction
+}
+
+// socket is one of the connections.
+type socket struct {
+	net.Conn
+	of *sockets
+}
+
+// Close implements [net.Conn].
+func (s *socket) Close() error {
+	s.of.mu.Lock()
+	delete(s.of.open, s)
+	s.of.mu.Unlock()
+	return s.Conn.Close()
+}
+
+// through has connections be made with dial, and be closed with the others.
+func (s *sockets) through(dial pgconn.DialFunc) pgconn.DialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.givenUp {
+			return nil, errors.Join(errGivenUp, conn.Close())
+		}
+		made := &socket{conn, s}
+		s.open[made] = struct{}{}
+		return made, nil
+	}
+}
+
+// giveUp closes all connections, and those that will be made.
+func (s *sockets) giveUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.givenUp = true
+	for one := range s.open {
+		_ = one.Conn.Close()
+	}
+	clear(s.open)
+}
+
+// giveUpAfter gives up once the database has answered nothing for a time, until stop is called.
+func (s *sockets) giveUpAfter(silence time.Duration) (stop func()) {
+	ended := make(chan struct{})
+	go func() {
+		clock := time.NewTicker(silence)
+		defer clock.Stop()
+		for before := s.answers.Load(); ; {
+			select {
+			case <-ended:
+				return
+			case <-clock.C:
+			}
+			now := s.answers.Load()
+			if now == before {
+				s.giveUp()
+				return
+			}
+			before = now
+		}
+	}()
+	return func() { close(ended) }
+}
