@@ -293,14 +293,20 @@ func TestAttackSearchesThatAreGivenUp(t *testing.T) {
 		for n := range 200 {
 			appended(t, l, entry(n))
 		}
+		began := time.Now()
+		found(t, l, ledger.Filter{Words: "ok", Limit: 100})
+		step := time.Since(began) / 100
 		var group sync.WaitGroup
 		for w := range 4 { // more would cancel so often that a real server takes no connections any more
 			group.Go(func() {
 				for n := range 50 {
-					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(2*w*n)*time.Microsecond)
-					_, _ = l.Calls(ctx, ledger.Filter{Words: "ok", Limit: 100})
-					_, _ = l.Find(ctx, id(n))
-					_, _ = l.Erase(ctx, "nobody", "")
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(w*n)*step)
+					for _, err := range []error{
+						noerr.Error(l.Calls(ctx, ledger.Filter{Words: "ok", Limit: 100})),
+						noerr.Error(l.Find(ctx, id(n))), noerr.Error(l.Erase(ctx, "nobody", "")),
+					} {
+						assert.True(t, err == nil || ctx.Err() != nil, "%v", err)
+					}
 					cancel()
 				}
 			})
