@@ -39,7 +39,7 @@ type load struct {
 	callers   sync.WaitGroup
 
 	mu    sync.Mutex
-	acked map[string]string    // the call ids of writes, by what they have written
+	acked map[string]string    // the call ids of writes, by the lines that they have written
 	doubt map[string]bool      // what was written by requests whose outcome is not known
 	calls map[string]tool.Kind // of all calls that were acknowledged, by id
 }
@@ -67,7 +67,7 @@ func (l *load) start() {
 // serve starts the server with a number.
 func (l *load) serve(n int) *served {
 	args := []string{"--addr", l.addresses[n], "--state-dir", l.state, "--mount", "/project=" + l.work + ":rw", "--context",
-		"project_id=p", "--rate", "100000"}
+		"project_id=p", "--rate", "100000", "--keep-records", "10000000"}
 	if l.url != "" {
 		args = append(args, "--ledger", l.url)
 	}
@@ -90,9 +90,12 @@ func TestAttackKills(t *testing.T) {
 			state, url := location(t)
 			l := newLoad(t, 1, state, url)
 			l.start()
-			for range *kills {
+			for n := range *kills {
 				s := l.serve(0)
-				time.Sleep(decided + rand.N(3*time.Second))
+				if n%4 == 0 { // otherwise all callers would wait some time for what is not decided
+					time.Sleep(decided)
+				}
+				time.Sleep(rand.N(3 * time.Second))
 				kill(t, s)
 			}
 			s := l.serve(0)
@@ -131,29 +134,31 @@ func (l *load) end(servers ...*served) {
 	for f := (ledger.Filter{Tool: "file_write", Limit: ledger.MaxLimit}); ; {
 		page := noerr.Get(kept.Calls(t.Context(), f))(t)
 		for _, e := range page.Entries {
-			var arguments struct{ Path string }
+			var arguments struct{ Path, Content string }
 			require.NoError(t, json.Unmarshal([]byte(e.Record.Function.Arguments), &arguments))
-			if !e.Record.Skipped {
-				records[arguments.Path] = append(records[arguments.Path], e.Record.Result.Kind)
+			if line := arguments.Path + " " + arguments.Content; !e.Record.Skipped {
+				records[line] = append(records[line], e.Record.Result.Kind)
 			}
 		}
 		if f.Cursor = page.Cursor; f.Cursor == "" {
 			break
 		}
 	}
-	unknown := 0
+	unknown, written := 0, map[string]bool{}
 	for _, file := range noerr.Get(os.ReadDir(l.work))(t) {
 		content := noerr.Get(os.ReadFile(filepath.Join(l.work, file.Name())))(t)
-		assert.LessOrEqual(t, len(content), 1, "%s was written twice", file.Name())
-		if assert.Len(t, records[file.Name()], 1, file.Name()) && records[file.Name()][0] == tool.UnknownOutcome {
-			unknown++
-			assert.NotContains(t, l.acked, file.Name())
-			continue
+		for line := range strings.Lines(string(content)) {
+			line = file.Name() + " " + line
+			assert.False(t, written[line], "%q was written twice", line)
+			written[line] = true
+			if assert.Len(t, records[line], 1, line) && records[line][0] == tool.UnknownOutcome {
+				unknown++
+				assert.NotContains(t, l.acked, line)
+			}
 		}
-		assert.Equal(t, "x", string(content), file.Name())
 	}
-	for path := range l.acked {
-		assert.FileExists(t, filepath.Join(l.work, path))
+	for line := range l.acked {
+		assert.Contains(t, written, line)
 	}
 	t.Logf("%d calls acknowledged, %d of them writes; %d in doubt; %d have written and are unknown", len(l.calls),
 		len(l.acked), len(l.doubt), unknown)
@@ -165,26 +170,28 @@ func (l *load) call(caller int) {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 40 * time.Second}
 	defer client.CloseIdleConnections()
 	for n := 0; !l.over.Load(); n++ {
-		path := fmt.Sprintf("%d-%d.txt", caller, n)
-		body := `{"name":"calculator","arguments":{"expression":"7*6"}}`
+		key := fmt.Sprintf("%d-%d", caller, n)
+		body, line := `{"name":"calculator","arguments":{"expression":"7*6"}}`, ""
 		if n%2 == 0 {
-			body = fmt.Sprintf(`{"name":"file_write","arguments":{"path":%q,"content":"x","mode":"append"}}`, path)
+			path := fmt.Sprintf("%d-%d.txt", caller, n/1000) // a directory has few files
+			body = fmt.Sprintf(`{"name":"file_write","arguments":{"path":%q,"content":"%d\n","mode":"append"}}`, path, n)
+			line = fmt.Sprintf("%s %d\n", path, n)
 		}
-		for server := caller; !l.over.Load() && !l.answered(client, server, path, body, n%2 == 0); server++ {
+		for server := caller; !l.over.Load() && !l.answered(client, server, key, body, line); server++ {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
 }
 
-// answered makes a request, and reports whether it was answered.
-func (l *load) answered(client *http.Client, server int, path, body string, writes bool) bool {
+// answered makes a request, which writes a line or reads, and reports whether it was answered.
+func (l *load) answered(client *http.Client, server int, key, body, line string) bool {
 	url := "http://" + l.addresses[server%len(l.addresses)] + "/v1/calls"
 	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		return false
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Idempotency-Key", path)
+	r.Header.Set("Idempotency-Key", key)
 	answer, err := client.Do(r)
 	if err != nil {
 		return false
@@ -204,18 +211,18 @@ func (l *load) answered(client *http.Client, server int, path, body string, writ
 		}
 		switch kind := record.Result.Kind; {
 		case kind == tool.UnknownOutcome:
-			l.doubt[path] = true
+			l.doubt[key] = true
 		case kind == tool.Busy: // it has not run
 		case assert.True(l.t, record.Result.Success, string(content)) && !record.Unrecorded:
 			l.calls[record.CallID] = kind
-			if writes {
-				l.acked[path] = record.CallID
+			if line != "" {
+				l.acked[line] = record.CallID
 			}
 		}
 		return true
 	case http.StatusConflict:
 		assert.Contains(l.t, string(content), "unknown_outcome")
-		l.doubt[path] = true
+		l.doubt[key] = true
 		return true
 	default:
 		return false
