@@ -327,10 +327,13 @@ check: check-format check-vet check-static check-tidy check-bans check-api check
 check-format:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
 
+# The build tags of tests.
+TAGS = clients,faults,http,knowledge,languages,load,mcp,nightly,openapi,postgres,shells,slow,smith,sql
+
 .PHONY: check-vet
 check-vet:
 	$(GO) vet $(PACKAGES)
-	$(GO) vet -tags faults,languages,shells,smith,slow . ./runtime/... ./cmd/caisson
+	$(GO) vet -tags $(TAGS) $(PACKAGES)
 	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/json/... ./wasm-tools/knowledge/... ./wasm-tools/planning ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/skills/... ./wasm-tools/text ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/conformance ./internal/guests/early ./internal/guests/endless ./internal/guests/failing ./internal/guests/foreign ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor ./internal/benchmark/guests/go/untunedreactor ./internal/benchmark/guests/go/recursivereactor
 	@for plugin in $(PLUGINS); do (cd $$plugin && GOOS=wasip1 GOARCH=wasm $(GO) vet .) || exit 1; done
 

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/tool"
 )
 

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/server/rest"
 )
@@ -36,6 +38,14 @@ func TestDocumentSuitsGenerators(t *testing.T) {
 		require.Contains(t, string(text), wrong.old)
 		assert.Contains(t, strings.Join(faultsOf(t, []byte(strings.Replace(string(text), wrong.old, wrong.new, 1))), "\n"), wrong.fault, wrong.old)
 	}
+}
+
+// TestComponentsAreNamedOnce: a second component with a name would replace the first.
+func TestComponentsAreNamedOnce(t *testing.T) {
+	text := string(noerr.Get(os.ReadFile("openapi.json"))(t))
+	read := func(text string) error { return noerr.Error(jsontext.Parse(text, jsontext.Limits{Values: 1 << 20})) }
+	require.NoError(t, read(text))
+	require.ErrorIs(t, read(strings.Replace(text, `"query.to"`, `"query.from"`, 1)), jsontext.ErrRepeated, "the control")
 }
 
 // faultsOf returns what generators of clients would misread in a document.

@@ -93,9 +93,12 @@ func (r *route) describe(d *document) (operation, error) {
 		return reference{"#/components/schemas/" + name}
 	}
 	// The place is part of a parameter's name there: generated code has one type for each component, and a schema may
-	// have the parameter's name.
+	// have the parameter's name. One that means something else in this route has the route's id, too.
 	parameter := func(place, name string) reference {
 		component := place + "." + name
+		if own := component + "." + r.id; d.Components.Parameters[own] != nil {
+			component = own
+		}
 		if d.Components.Parameters[component] == nil {
 			missing = append(missing, "parameter "+component)
 		}
