@@ -48,7 +48,7 @@ var layers = map[string][]string{
 	"internal/mistake":      {},
 	"internal/modules":      {"tool"},
 	"internal/holding":      {},
-	"internal/ledger":       {"tool", "internal/folder"},
+	"internal/ledger":       {"tool", "internal/folder", "internal/hostfile"},
 	"internal/batches":      {"executor", "internal/agefile", "internal/folder"},
 	"internal/agefile":      {"internal/hostfile"},
 	"internal/masking":      {},

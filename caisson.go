@@ -164,6 +164,7 @@ func (o Options) ledger() ledger.Options {
 	return ledger.Options{
 		Location: o.Records.Database, KeepFor: o.Records.KeepFor, KeepCalls: o.Records.KeepCalls,
 		KeepBytes: o.Records.KeepBytes, NoWords: o.Records.NoWords, Relaxed: o.Records.Relaxed, Logger: o.Logger,
+		Key: o.Records.CheckpointKey, RunKeys: o.Records.RunKeys,
 	}
 }
 

@@ -3,6 +3,7 @@ package caisson
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"path/filepath"
 	"sync"
 	"time"
@@ -28,6 +29,15 @@ type Records struct {
 	Relaxed bool
 	// NoWords saves the index of words, by which calls can be found by their arguments and results.
 	NoWords bool
+	// CheckpointKey signs the records. If nil, a key in StateDir does, which is made at first; records in a Database are
+	// not signed then.
+	CheckpointKey ed25519.PrivateKey
+	// RunKeys encrypts what a server keeps of runs: their calls, results and events. It must be safe for concurrent use.
+	// If nil, nothing is encrypted.
+	RunKeys interface {
+		Seal(content []byte) ([]byte, error)
+		Open(sealed []byte) ([]byte, error)
+	}
 }
 
 // Ledger returns where the host keeps its calls, or nil if it keeps none. It is for the servers of this module.

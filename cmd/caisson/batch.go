@@ -15,7 +15,6 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/internal/agefile"
 	"github.com/caisson-run/caisson/internal/check"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -63,10 +62,8 @@ func newBatch(given options) *cobra.Command {
 	flags.Lookup("stream").NoOptDefVal = streamForm
 	flags.StringVar(&o.keep, "state", "",
 		"store a paused batch in `FILE` (default: in the state folder, under the batch's id)")
-	flags.Func("state-key",
-		"`FILE` has keys, as age-keygen writes them: a paused batch is encrypted with the first key, and a batch to "+
-			"resume is decrypted with any of them",
-		parsedInto(&o.stateKeys, agefile.ReadKeys))
+	o.stateKeyFlag(command, "a paused batch is encrypted with the first key, and a batch to resume is decrypted with any "+
+		"of them")
 	flags.StringVar(&o.resumed, "resume", "", "resume the paused batch `BATCH-ID|STATE-FILE`")
 	flags.StringArrayVar(&o.approve, "approve", nil,
 		"with --resume: approve the call `CALL-ID@FINGERPRINT[=once|session|DURATION]`, if its fingerprint is unchanged; "+

@@ -43,7 +43,7 @@ func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error)
 	if err := h.hasToolsOf(pending); err != nil {
 		return err
 	}
-	if err := o.keepsFromTools(h, place.Guarded()); err != nil {
+	if err := h.keepsBatchFromTools(place.Guarded()); err != nil {
 		return err
 	}
 	if err := h.start(ctx); err != nil {

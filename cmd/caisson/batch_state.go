@@ -13,7 +13,6 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/internal/agefile"
 	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/internal/jsontext"
@@ -25,11 +24,10 @@ import (
 
 type batchOptions struct {
 	options
-	dialect         string        // as in the flag; empty to detect it
-	stream          string        // [streamAuto], [streamEvents] or [streamResponses]; empty: none
-	keep            string        // the file for a paused batch; empty for the state folder
-	stateKeys       *agefile.Keys // of paused batches; nil to encrypt none
-	resumed         string        // the id or the file of the batch to resume
+	dialect         string // as in the flag; empty to detect it
+	stream          string // [streamAuto], [streamEvents] or [streamResponses]; empty: none
+	keep            string // the file for a paused batch; empty for the state folder
+	resumed         string // the id or the file of the batch to resume
 	approve, refuse []string
 	flags           []string // those with which to resume a paused batch
 }
@@ -58,7 +56,7 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 	if o.keep != "" {
 		place, err = store.At(o.keep), nil
 	}
-	if err := o.keepsFromTools(h, place.Guarded()); err != nil {
+	if err := h.keepsBatchFromTools(place.Guarded()); err != nil {
 		return err
 	}
 	if err == nil && store == "" && o.keep == "" {
@@ -74,15 +72,6 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 		return failed(exitUsage, err.Error(), "store the paused batch in another file with --state FILE")
 	}
 	return ctx.Err()
-}
-
-// keepsFromTools rejects places of a paused batch and of its keys to which a loaded tool may write.
-func (o *batchOptions) keepsFromTools(h *host, paths []string) error {
-	err := h.keepsBatchFromTools(paths)
-	if err == nil && o.stateKeys != nil {
-		err = h.keepsFromTools(o.stateKeys.File, "the keys of paused batches are", "it could put its own there")
-	}
-	return err
 }
 
 // keepsBatchFromTools rejects places where a loaded tool could change a paused batch or have it run twice. All tools

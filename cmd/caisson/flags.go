@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/internal/agefile"
 	"github.com/caisson-run/caisson/internal/check"
 	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/permission"
@@ -47,6 +48,8 @@ type options struct {
 	keepFor      time.Duration
 	keepRecords  int
 	relaxed      bool // records need not be durable before calls are answered
+	checkpoints  checkpointKey
+	stateKeys    *agefile.Keys // of what waits for an answer; nil to encrypt none
 	recordInputs bool
 	trusted      []string
 	interpreters interpreter.Folder // empty for the default

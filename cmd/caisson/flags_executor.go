@@ -45,6 +45,7 @@ func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
 	o.executorFlags(command, every, uncut)
 	o.stateFlag(command, state)
 	o.ledgerFlag(command, "keep records, agents and tokens")
+	o.checkpointFlag(command)
 	command.Flags().BoolVar(&o.recordInputs, "record-inputs", false,
 		"record what the host answers each call, at most 8 MiB, so that \"caisson replay\" can run it again (default: the "+
 			"policy's record_inputs)")
@@ -118,7 +119,14 @@ func (o *options) stateFolder() (string, error) {
 
 // keeping returns where and how records are kept.
 func (o *options) keeping() caisson.Records {
-	return caisson.Records{Database: o.ledgerURL, KeepFor: o.keepFor, KeepCalls: int64(o.keepRecords), Relaxed: o.relaxed}
+	kept := caisson.Records{
+		Database: o.ledgerURL, KeepFor: o.keepFor, KeepCalls: int64(o.keepRecords), Relaxed: o.relaxed,
+		CheckpointKey: o.checkpoints.key,
+	}
+	if o.stateKeys != nil {
+		kept.RunKeys = o.stateKeys
+	}
+	return kept
 }
 
 // storedIn returns where agents or tokens are stored: in the ledger of a state folder, or in a database. A server gets

@@ -230,7 +230,7 @@ func (o *options) open(ctx context.Context, mode openMode) (_ *host, err error) 
 		return nil, notOpened(ctx, err, cacheDir, mode)
 	}
 	h.registry = h.Registry()
-	if err := h.hostsOfTools(); err != nil {
+	if err := cmp.Or(h.hostsOfTools(), h.keepsKeysFromTools()); err != nil {
 		_ = h.Close(ctx) // nothing has run
 		return nil, err
 	}

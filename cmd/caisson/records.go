@@ -48,7 +48,7 @@ const recordsVerifyHelp = `Check that all records are as they were written: that
 place, or removed other than by age, by number or by "caisson records erase". Also check
 that each checkpoint (a signed hash of all records until then) was signed with the key of
 this ledger (the store of the records). --json prints the public key ("key"). In a
-PostgreSQL database (--ledger), nothing is signed.
+PostgreSQL database (--ledger), only processes with --checkpoint-key have signed.
 
 The exit code is 1 if something is wrong.`
 
@@ -74,6 +74,7 @@ func (o *options) recordsCommand(
 		return o.withLedger(command.Context(), func(kept *ledger.Ledger) error { return work(command.Context(), kept, args) })
 	}
 	o.ledgerFlags(command)
+	o.checkpointFlag(command)
 	return command
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
 )
 
@@ -134,6 +135,19 @@ func newKey() ([]byte, error) {
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
+}
+
+// ReadKey reads a key for [Options] from a file, which only its owner may be able to change.
+func ReadKey(file string) (ed25519.PrivateKey, error) {
+	content, _, err := hostfile.ReadPrivate(file, 4<<10)
+	if err != nil {
+		return nil, err
+	}
+	key, err := ParseKey(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s is %w", file, err)
+	}
+	return key, nil
 }
 
 // ParseKey reads an Ed25519 key for [Options] from PEM with PKCS #8, as "openssl genpkey -algorithm ed25519" writes it.

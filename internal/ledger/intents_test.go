@@ -31,6 +31,23 @@ func executed(t *testing.T, location, statement string) {
 	require.NoError(t, db.Close())
 }
 
+// queried returns the texts that a query finds in a ledger.
+func queried(t *testing.T, location, query string) (texts []string) {
+	t.Helper()
+	db, err := database.Open(t.Context(), location)
+	require.NoError(t, err)
+	require.NoError(t, db.View(t.Context(), func(tx *database.Tx) error {
+		return tx.Rows(t.Context(), query, nil, func(scan func(into ...any) error) error {
+			var text string
+			err := scan(&text)
+			texts = append(texts, text)
+			return err
+		})
+	}))
+	require.NoError(t, db.Close())
+	return texts
+}
+
 // outcomes returns the kinds of the calls, by id.
 func outcomes(t *testing.T, l *ledger.Ledger) map[string]tool.Kind {
 	t.Helper()

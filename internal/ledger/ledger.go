@@ -67,6 +67,8 @@ type Options struct {
 	// Key signs the checkpoints. Nil uses the key in the folder, which is made at first; without a folder, nothing is
 	// signed.
 	Key ed25519.PrivateKey
+	// RunKeys encrypts what is kept of runs. Nil keeps it as it is.
+	RunKeys Sealer
 	// Logger gets what goes wrong while old records are removed. Nil discards it.
 	Logger *slog.Logger
 }

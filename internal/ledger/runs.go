@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,7 +62,11 @@ type RunBounds struct {
 // AddRun keeps a new run, on which this process works, and forgets those that are too old or too many. It returns the
 // run's version.
 func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version int64, err error) {
-	err = l.asWriter(ctx, r.Tenant, len(r.Content), func(ctx context.Context, tx *database.Tx, writer int64) error {
+	content, err := l.seal(r.Content)
+	if err != nil {
+		return 0, l.failure("add run", err)
+	}
+	err = l.asWriter(ctx, r.Tenant, len(content), func(ctx context.Context, tx *database.Tx, writer int64) error {
 		now, err := l.now(ctx, tx)
 		if err != nil {
 			return err
@@ -93,7 +98,7 @@ func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version i
 		}
 		_, err = tx.Exec(ctx, "insert into runs (id, tenant, status, over, created, until, pending, session, version, "+
 			"writer, cancel, bytes, save, content) values (?, ?, ?, ?, ?, 0, 0, ?, 1, ?, 0, ?, 0, ?)", r.ID, tenant, r.Status,
-			flag(r.IsOver), r.Created.UnixMilli(), r.Session, writer, max(r.Bytes, len(r.Content)), string(r.Content))
+			flag(r.IsOver), r.Created.UnixMilli(), r.Session, writer, max(r.Bytes, len(r.Content)), content)
 		return err
 	})
 	return 1, l.failure("add run", err)
@@ -109,10 +114,17 @@ func (l *Ledger) ChangeRun(
 	if !r.Until.IsZero() {
 		until = r.Until.UnixMilli()
 	}
-	return l.change(ctx, &r, len(r.Content), func(ctx context.Context, tx *database.Tx, writer int64, made *int64) error {
+	content, err := l.seal(r.Content)
+	if err == nil {
+		events, err = l.sealEvents(events)
+	}
+	if err != nil {
+		return 0, l.failure("change run", err)
+	}
+	return l.change(ctx, &r, len(content), func(ctx context.Context, tx *database.Tx, writer int64, made *int64) error {
 		holder := sql.NullInt64{Int64: writer, Valid: hold}
-		err := r.update(ctx, tx, made, "status = ?, over = ?, until = ?, writer = ?, cancel = 0, bytes = ?, content = ?", r.Status,
-			flag(r.IsOver), until, holder, max(r.Bytes, len(r.Content)), string(r.Content))
+		err := r.update(ctx, tx, made, "status = ?, over = ?, until = ?, writer = ?, cancel = 0, bytes = ?, content = ?",
+			r.Status, flag(r.IsOver), until, holder, max(r.Bytes, len(r.Content)), content)
 		if err == nil {
 			_, err = tx.Exec(ctx, "delete from run_answers where run = ?", r.ID)
 		}
@@ -126,18 +138,23 @@ func (l *Ledger) ChangeRun(
 // AddAnswers adds answers to a run that has the version and waits for more. The run's content, which is not written
 // again, should be what it was. It fails as [Ledger.ChangeRun] does.
 func (l *Ledger) AddAnswers(ctx context.Context, r Run, answers []byte) (version int64, err error) {
-	return l.change(ctx, &r, len(answers), func(ctx context.Context, tx *database.Tx, _ int64, made *int64) error {
+	data, err := l.seal(answers)
+	if err != nil {
+		return 0, l.failure("change run", err)
+	}
+	return l.change(ctx, &r, len(data), func(ctx context.Context, tx *database.Tx, _ int64, made *int64) error {
 		if err := r.update(ctx, tx, made, "bytes = bytes + ?", len(answers)); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, "insert into run_answers (run, version, data) values (?, ?, ?)", r.ID, *made, string(answers))
+		_, err := tx.Exec(ctx, "insert into run_answers (run, version, data) values (?, ?, ?)", r.ID, *made, data)
 		return err
 	})
 }
 
 // change has work change a run, and returns its new version.
 func (l *Ledger) change(
-	ctx context.Context, r *Run, bytes int, work func(ctx context.Context, tx *database.Tx, writer int64, made *int64) error,
+	ctx context.Context, r *Run, bytes int,
+	work func(ctx context.Context, tx *database.Tx, writer int64, made *int64) error,
 ) (version int64, err error) {
 	made := new(int64) // which may be written after this has returned
 	err = l.asWriter(ctx, r.Tenant, bytes, func(ctx context.Context, tx *database.Tx, writer int64) error {
@@ -166,6 +183,10 @@ func (r *Run) update(ctx context.Context, tx *database.Tx, made *int64, columns 
 // AddEvents adds events to a run on which this process works, as [Ledger.ChangeRun] does. It fails with [ErrChanged] if
 // the process does not work on it any more.
 func (l *Ledger) AddEvents(ctx context.Context, tenant, run string, events []Event, first int64) error {
+	events, err := l.sealEvents(events)
+	if err != nil {
+		return l.failure("add events", err)
+	}
 	bytes := 0
 	for _, e := range events {
 		bytes += len(e.Data)
@@ -182,6 +203,22 @@ func (l *Ledger) AddEvents(ctx context.Context, tenant, run string, events []Eve
 			}
 			return addEvents(ctx, tx, run, events, first)
 		}))
+}
+
+// sealEvents returns events with the data that is kept.
+func (l *Ledger) sealEvents(events []Event) ([]Event, error) {
+	if l.options.RunKeys == nil {
+		return events, nil
+	}
+	sealed := slices.Clone(events)
+	for i := range sealed {
+		data, err := l.seal(sealed[i].Data)
+		if err != nil {
+			return nil, err
+		}
+		sealed[i].Data = []byte(data)
+	}
+	return sealed, nil
 }
 
 func addEvents(ctx context.Context, tx *database.Tx, run string, events []Event, first int64) error {
@@ -259,15 +296,18 @@ func (l *Ledger) Run(ctx context.Context, tenant, id string, whole bool) (found 
 	return all[0], nil
 }
 
-// answers returns the answers that a run has beside its content. If the run has changed since the content was read, they
-// may be too few, but the version shows that.
+// answers returns the answers that a run has beside its content. If the run has changed since the content was read,
+// they may be too few, but the version shows that.
 func (l *Ledger) answers(ctx context.Context, run string, version int64) (found [][]byte, err error) {
 	err = l.database.View(ctx, func(tx *database.Tx) error {
 		return tx.Rows(ctx, "select data from run_answers where run = ? and version <= ? order by version",
 			[]any{run, version}, func(scan func(into ...any) error) error {
 				var data string
-				err := scan(&data)
-				found = append(found, []byte(data))
+				if err := scan(&data); err != nil {
+					return err
+				}
+				one, err := l.unseal(data)
+				found = append(found, one)
 				return err
 			})
 	})
@@ -296,7 +336,10 @@ func (l *Ledger) runs(ctx context.Context, tenant, statement string, arguments .
 			if err != nil || over == 1 && until < now {
 				return err
 			}
-			r.IsOver, r.Created, r.Content = over == 1, time.UnixMilli(created).UTC(), []byte(content)
+			if r.Content, err = l.unseal(content); err != nil {
+				return err
+			}
+			r.IsOver, r.Created = over == 1, time.UnixMilli(created).UTC()
 			if until != 0 {
 				r.Until = time.UnixMilli(until).UTC()
 			}
@@ -357,8 +400,11 @@ func (l *Ledger) Events(ctx context.Context, run string, after int64) (found []E
 				var e Event
 				var last int64
 				var data string
-				err := scan(&e.ID, &e.Name, &last, &data)
-				e.IsLast, e.Data = last == 1, []byte(data)
+				if err := scan(&e.ID, &e.Name, &last, &data); err != nil {
+					return err
+				}
+				e.IsLast = last == 1
+				e.Data, err = l.unseal(data)
 				found = append(found, e)
 				return err
 			})

@@ -102,8 +102,8 @@ func (r *run) saveAnswers(last *submission) error {
 	})
 }
 
-// store writes the run to the ledger, if there is one. If that fails, the run is saved later, unless another process has
-// changed it. The caller must hold r.mu.
+// store writes the run to the ledger, if there is one. If that fails, the run is saved later, unless another process
+// has changed it. The caller must hold r.mu.
 func (r *run) store(write func(ctx context.Context, kept *ledger.Ledger) error) error {
 	kept, err := r.api.host.Ledger(r.ctx)
 	if kept == nil && err == nil || r.forgotten {
