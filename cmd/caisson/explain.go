@@ -104,7 +104,9 @@ func explained(entry ledger.Entry, calls []ledger.Entry) view.Call {
 
 // ledger opens the ledger in the state folder.
 func (o *options) ledger(ctx context.Context) (*ledger.Ledger, error) {
-	options := ledger.Options{Location: o.ledgerURL, KeepFor: o.keepFor, KeepCalls: int64(o.keepRecords), Key: o.checkpoints.key}
+	options := ledger.Options{
+		Location: o.ledgerURL, KeepFor: o.keepFor, KeepCalls: int64(o.keepRecords), Key: o.checkpoints.key,
+	}
 	if o.ledgerURL != "" {
 		kept, err := ledger.Open(ctx, options)
 		if err != nil {

@@ -19,8 +19,8 @@ type checkpointKey struct {
 // checkpointFlag adds the flag for the key that signs records.
 func (o *options) checkpointFlag(command *cobra.Command) {
 	command.Flags().Func("checkpoint-key",
-		"sign records with the Ed25519 key in the PEM `FILE`, as \"openssl genpkey -algorithm ed25519\" writes it (default: a "+
-			"key in the state folder; with --ledger, none)", parsedInto(&o.checkpoints, readCheckpointKey))
+		"sign records with the Ed25519 key in the PEM `FILE`, as \"openssl genpkey -algorithm ed25519\" writes it (default: "+
+			"a key in the state folder; with --ledger, none)", parsedInto(&o.checkpoints, readCheckpointKey))
 }
 
 func readCheckpointKey(file string) (checkpointKey, error) {

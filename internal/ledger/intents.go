@@ -28,13 +28,14 @@ func (l *Ledger) Intend(ctx context.Context, entry Entry) error {
 		return l.failure("append", err)
 	}
 	holder, run := holderIn(ctx), runIn(ctx)
-	return l.failure("append", l.asWriter(ctx, entry.Tenant, 0, func(ctx context.Context, tx *database.Tx, writer int64) error {
+	err = l.asWriter(ctx, entry.Tenant, 0, func(ctx context.Context, tx *database.Tx, writer int64) error {
 		if err := errors.Join(holder.use(ctx, tx, id), run.check(ctx, tx)); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, "insert into intents (call_id, writer, content) values (?, ?, ?)", id, writer, string(content))
 		return err
-	}))
+	})
+	return l.failure("append", err)
 }
 
 // asWriter has work done in a transaction in which this process has a lease. The entry says whose turn it is.
