@@ -5,15 +5,8 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
-	"sync"
 
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
-)
-
-// Bounds of a group of entries that are committed together.
-const (
-	maxGroup      = 256
-	maxGroupBytes = 1 << 20
 )
 
 // waiting is an entry, or other work in a transaction, whose caller waits for it to be committed.
@@ -68,78 +61,6 @@ func (l *Ledger) enqueue(ctx context.Context, w *waiting) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// turns are the entries that wait to be committed. Tenants take turns, so that one with many or long entries delays
-// those of others by a group at most.
-type turns struct {
-	mu     sync.Mutex
-	some   sync.Cond
-	of     map[string][]*waiting
-	order  []string // the tenants in of, in the order of their turns
-	alone  int      // the number of those whose callers do not wait
-	closed bool
-}
-
-// add adds an entry, and returns false once the turns are closed.
-func (q *turns) add(w *waiting) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return false
-	}
-	if w.alone {
-		q.alone++
-	}
-	tenant := w.entry.Tenant
-	if len(q.of[tenant]) == 0 {
-		q.order = append(q.order, tenant)
-	}
-	q.of[tenant] = append(q.of[tenant], w)
-	q.some.Signal()
-	return true
-}
-
-// maxAlone bounds the entries whose callers do not wait.
-const maxAlone = 4096
-
-// hasRoom reports whether one more caller need not wait.
-func (q *turns) hasRoom() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.alone < maxAlone
-}
-
-// next waits for entries, and returns a group of them: nil once the turns are closed and there are none.
-func (q *turns) next() (group []*waiting, bytes int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for len(q.order) == 0 && !q.closed {
-		q.some.Wait()
-	}
-	for len(q.order) > 0 && len(group) < maxGroup && bytes < maxGroupBytes {
-		tenant := q.order[0]
-		first, rest := q.of[tenant][0], q.of[tenant][1:]
-		if q.order = q.order[1:]; len(rest) > 0 {
-			q.of[tenant] = rest
-			q.order = append(q.order, tenant)
-		} else {
-			delete(q.of, tenant)
-		}
-		if first.alone {
-			q.alone--
-		}
-		group, bytes = append(group, first), bytes+first.size()
-	}
-	return group, bytes
-}
-
-// close has next return what is left, and then nothing.
-func (q *turns) close() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.closed = true
-	q.some.Broadcast()
 }
 
 // write commits the entries, group by group, until the turns are closed.

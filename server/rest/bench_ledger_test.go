@@ -36,8 +36,9 @@ func BenchmarkLedgerOverHTTP(b *testing.B) {
 	for _, keys := range []bool{false, true} {
 		b.Run(fmt.Sprintf("keys=%t", keys), func(b *testing.B) {
 			var number atomic.Int64
-			calls := func(server *httptest.Server) float64 {
+			calls := func(server *httptest.Server) (rate, used float64) {
 				var made atomic.Int64
+				before := processor(b)
 				var all sync.WaitGroup
 				over := time.Now().Add(round)
 				for range callers {
@@ -59,17 +60,20 @@ func BenchmarkLedgerOverHTTP(b *testing.B) {
 					})
 				}
 				all.Wait()
-				return float64(made.Load()) / round.Seconds()
+				return float64(made.Load()) / round.Seconds(), float64((processor(b) - before).Microseconds()) / float64(made.Load())
 			}
-			rates := map[string][]float64{}
+			rates, times := map[string][]float64{}, map[string][]float64{}
 			for range rounds {
 				for _, kind := range kinds {
-					rates[kind] = append(rates[kind], calls(servers[kind]))
+					rate, used := calls(servers[kind])
+					rates[kind], times[kind] = append(rates[kind], rate), append(times[kind], used)
 				}
 			}
 			for _, kind := range kinds {
 				slices.Sort(rates[kind])
+				slices.Sort(times[kind])
 				b.ReportMetric(rates[kind][rounds/2], kind+"/s")
+				b.ReportMetric(times[kind][rounds/2], kind+"-cpu-us")
 			}
 			b.ReportMetric(rates["full"][rounds/2]/rates["none"][rounds/2], "full/none")
 			b.ReportMetric(rates["relaxed"][rounds/2]/rates["none"][rounds/2], "relaxed/none")
