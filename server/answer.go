@@ -54,10 +54,9 @@ func (w *answerWriter) end(ctx context.Context, why error) {
 // begins gives up the rest of the body, once.
 func (w *answerWriter) begins(status int) {
 	w.begin.Do(func() {
-		ends := w.connection.endsAfter(status, w.body != nil)
+		ends := w.connection.endsAfter(status, w.body != nil && w.body.chunks)
 		if w.body != nil && !ends {
 			w.body.ignoreRest()
-			ends = w.connection.endsAfter(status, true)
 		}
 		if ends {
 			w.Header().Set("Connection", "close")
@@ -125,6 +124,8 @@ type timedBody struct {
 	check func() error
 	// held counts the bytes that have arrived. It is set once the caller is known.
 	held *memory.Request
+	// chunks is set if the client does not say how long the body is.
+	chunks bool
 	// expects is set while the client waits to be told that it may send the body.
 	expects bool
 	ended   bool
@@ -141,7 +142,7 @@ func newBody(w http.ResponseWriter, r *http.Request, limits Limits) *timedBody {
 	_ = deadlines.SetReadDeadline(time.Now().Add(limits.Body))
 	return &timedBody{
 		ReadCloser: http.MaxBytesReader(w, r.Body, limits.BodyBytes), deadlines: deadlines,
-		connection: connectionFor(r), expects: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
+		connection: connectionFor(r), chunks: r.ContentLength < 0, expects: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
 	}
 }
 

@@ -28,8 +28,6 @@ type connections struct {
 	limit   int // of those that are held: most, or less for scarceTime after the system has run out of descriptors
 	changed sync.Cond
 	held    map[*connection]struct{}
-	unasked unasked
-	asking  asking
 	lowered time.Time   // when the limit was lowered
 	raising *time.Timer // raises it; nil if it was never lowered
 	closed  bool
@@ -233,7 +231,7 @@ func (c *connections) follow(of net.Conn, state http.ConnState) {
 		one.expireIn(c.refusal) // unless its request turns out to be authenticated
 	case http.StateIdle:
 		one.socket.idle()
-		one.cost, one.added, one.paced, one.header = 0, 0, false, header{}
+		one.header = header{}
 		one.expireIn(0)
 		one.settle()
 		if one.last {
@@ -275,13 +273,6 @@ type connection struct {
 	closed   bool
 	lingers  bool // net/http has closed it, and its client may still read
 
-	early bool          // its request was read with the one before it
-	cost  int           // of the request that is being read and is not authenticated, in unasked
-	added int           // of the cost, to what all connections have
-	asked int64         // the second in which it was counted in asking; zero before its first request
-	first bool          // the request is its first
-	paced bool          // its answer has waited
-	wake  chan struct{} // closed when the connection need not wait any more before more is read; nil if it does not wait
 }
 
 // handles notes that a handler answers, until the connection is idle. It returns false if the connection has been
@@ -293,7 +284,6 @@ func (c *connection) handles() bool {
 	c.socket.handled.Store(true)
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.early = c.cost == 0
 	return !c.closed
 }
 
@@ -346,9 +336,7 @@ func (c *connection) begin(of *delays, left func()) (end func()) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.running = true
-	c.of.unasked.bytes, c.cost, c.added = max(c.of.unasked.bytes-c.added, 0), 0, 0
 	c.expireIn(0)
-	c.wakeUp()
 	return sync.OnceFunc(func() {
 		c.of.mu.Lock()
 		defer c.of.mu.Unlock()
@@ -370,7 +358,6 @@ func (c *connection) settle() {
 	c.answered()
 	c.running, c.answered = false, nil
 	c.socket.delays.Store(nil)
-	c.socket.begun.Store(0)
 	c.since = time.Now()
 	c.of.changed.Broadcast()
 }
@@ -406,7 +393,6 @@ func (c *connection) drop() {
 func (c *connection) forget() {
 	c.closed = true
 	c.expireIn(0)
-	c.wakeUp()
 	delete(c.of.held, c)
 	c.settle()
 	c.of.changed.Broadcast()
@@ -414,7 +400,6 @@ func (c *connection) forget() {
 
 // Write implements [net.Conn].
 func (c *connection) Write(p []byte) (int, error) {
-	c.waitForPace()
 	if c.socket.handled.Load() { // a handler's answer may read like one of net/http
 		return c.Conn.Write(p)
 	}

@@ -383,9 +383,9 @@ func (g *gate) showsToken(
 		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"},
 			"no token")
 		return caller, nil, nil
-	case err != nil && g.waits(w, r, g.failures, address):
-		// A token that does not work, or cannot be read, takes time and a line of the log. Tokens that work do not
-		// wait: others may come from the same address, such as a proxy's.
+	case (standing.IsRefusal(err) || errors.Is(err, auth.ErrDamaged)) && g.waits(w, r, g.failures, address):
+		// A token that does not work takes time and a line of the log. Tokens that work do not wait, even if they cannot be
+		// read now: others may come from the same address, such as a proxy's.
 		return caller, nil, nil
 	case standing.IsRefusal(err):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`)

@@ -62,7 +62,6 @@ type socket struct {
 	ahead       atomic.Int64 // bytes that were read since a part of a request was, or since the beginning
 	request     atomic.Int64 // bytes that were read for a request whose handler has not been called
 	short       atomic.Int64 // bytes by which the records of a request are shorter than fair ones
-	begun       atomic.Int64 // records that have not been counted in unasked
 	undelivered atomic.Int64 // records, less those of which data was read
 	records     records      // only Read uses it
 }
@@ -97,7 +96,6 @@ func (s *socket) Read(p []byte) (int, error) {
 // returns false without an authenticated request.
 func (s *socket) mayDecrypt(part []byte) bool {
 	begun, by := s.records.add(part)
-	s.begun.Add(int64(begun))
 	short := max(s.short.Load()+int64(by), 0)
 	s.short.Store(short)
 	empty := max(s.undelivered.Add(int64(begun))-freeRecords, 0) // as many may have data, and wait to be decrypted

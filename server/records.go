@@ -20,8 +20,6 @@ const (
 	mostDelayed = time.Second
 	// aheadBytes is how much is read beyond the end of a record, so that few short ones are read at once.
 	aheadBytes = 1 << 10
-	// recordCost is what a record counts in unasked.
-	recordCost = 64
 )
 
 // recordHeader is the length of what stands before each record: its type, a version, and its length (RFC 8446, 5.1).

@@ -82,6 +82,10 @@ const (
 	checkedFor = time.Second / 2
 	// readTime is how long a token is read. Then it counts as one that cannot be read.
 	readTime = 3 * time.Second / 2
+	// maxStrangers is how many texts are read at a time that were not valid within knownFor. They may be made up, as fast
+	// as their senders like, and PostgreSQL has few connections for all.
+	maxStrangers = 4
+	knownFor     = time.Hour
 )
 
 var (
@@ -97,15 +101,19 @@ type Tokens struct {
 	now       func() time.Time
 	change    func(ctx context.Context, tenant, id string, change func(old []byte) ([]byte, error)) error
 
+	strangers chan struct{} // has an element for each that is being read
+
 	mu      sync.Mutex
-	checked map[[sha256.Size]byte]checked // by the digest of the whole text
+	checked map[[sha256.Size]byte]checked // by the digest of the whole text, for knownFor
+	swept   time.Time                     // when old elements were last removed from it
 	exist   bool                          // whether a token was ever found
 	looked  time.Time                     // when one was last looked for
 }
 
+// checked is a token that was found valid.
 type checked struct {
-	token Token
-	until time.Time
+	token     Token
+	at, until time.Time // when, and how long it is not read again
 }
 
 // Open opens the tokens of a state folder, or of the PostgreSQL database with a URL if it is not empty. All servers on
@@ -118,6 +126,7 @@ func Open(ctx context.Context, stateDir, database string) (*Tokens, error) {
 	}
 	return &Tokens{
 		documents: documents, now: time.Now, change: documents.Change, checked: map[[sha256.Size]byte]checked{},
+		strangers: make(chan struct{}, maxStrangers),
 	}, nil
 }
 
@@ -216,10 +225,15 @@ func (t *Tokens) Check(ctx context.Context, text string) (Token, error) {
 		return Token{}, fmt.Errorf("%w: %w", ErrUnknown, errNotToken)
 	}
 	whole, now := sha256.Sum256([]byte(text)), t.now()
-	if token, ok := t.recent(whole, now); ok {
-		return token, nil
+	c, isKnown := t.known(whole)
+	if isKnown && now.Before(c.until) {
+		return c.token, nil
 	}
-	s, err := t.read(ctx, parts[1])
+	read := t.read
+	if !isKnown {
+		read = t.readStranger
+	}
+	s, err := read(ctx, parts[1])
 	if err != nil {
 		return Token{}, err
 	}
@@ -266,12 +280,12 @@ func (t *Tokens) Exist(ctx context.Context) (bool, error) {
 	return t.exist, nil
 }
 
-// recent returns a token that was found valid a moment ago.
-func (t *Tokens) recent(whole [sha256.Size]byte, now time.Time) (Token, bool) {
+// known returns a token that was found valid not long ago.
+func (t *Tokens) known(whole [sha256.Size]byte) (checked, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c, ok := t.checked[whole]
-	return c.token, ok && now.Before(c.until)
+	return c, ok
 }
 
 func (t *Tokens) remember(whole [sha256.Size]byte, token Token, now time.Time) {
@@ -281,8 +295,24 @@ func (t *Tokens) remember(whole [sha256.Size]byte, token Token, now time.Time) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	maps.DeleteFunc(t.checked, func(_ [sha256.Size]byte, c checked) bool { return !now.Before(c.until) })
-	t.checked[whole] = checked{token, until}
+	if now.Sub(t.swept) > knownFor/60 {
+		t.swept = now
+		maps.DeleteFunc(t.checked, func(_ [sha256.Size]byte, c checked) bool { return now.Sub(c.at) > knownFor })
+	}
+	t.checked[whole] = checked{token, now, until}
+}
+
+// readStranger reads a token of which nobody knows whether there is one, once it is its turn.
+func (t *Tokens) readStranger(ctx context.Context, id string) (stored, error) {
+	waiting, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	select {
+	case t.strangers <- struct{}{}:
+		defer func() { <-t.strangers }()
+		return t.read(ctx, id)
+	case <-waiting.Done():
+		return stored{}, fmt.Errorf("token %s: too many others are read: %w", id, waiting.Err())
+	}
 }
 
 func (t *Tokens) read(ctx context.Context, id string) (stored, error) {

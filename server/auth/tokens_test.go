@@ -347,3 +347,30 @@ func TestExpiryWithoutTheLedger(t *testing.T) {
 	err = tokens.Recheck(t.Context(), text, token)
 	assert.ErrorIs(t, err, ErrExpired)
 }
+
+// TestAttackMadeUpTokens: made-up tokens wait for the ledger, as many as it has connections. A token that was valid
+// before is read nevertheless. The control is a made-up token while none waits.
+func TestAttackMadeUpTokens(t *testing.T) {
+	tokens, _, clock := empty(t)
+	text, _ := created(t, tokens, reader)
+	noerr.Get(tokens.Check(t.Context(), text))(t)
+	madeUp := "caisson_" + strings.Repeat("a", 13) + "_" + strings.Repeat("a", 52)
+	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), madeUp)), ErrUnknown, "the control")
+	for range maxStrangers {
+		tokens.strangers <- struct{}{}
+	}
+	clock.Pass(2 * checkedFor)
+	noerr.Get(tokens.Check(t.Context(), text))(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, noerr.Error(tokens.Check(ctx, madeUp)), context.DeadlineExceeded)
+	clock.Pass(2 * knownFor)
+	noerr.Get(tokens.Check(t.Context(), text))(t)
+	another, _ := created(t, tokens, reader)
+	<-tokens.strangers
+	noerr.Get(tokens.Check(t.Context(), another))(t)
+	assert.Len(t, tokens.checked, 2)
+	clock.Pass(knownFor + time.Second)
+	noerr.Get(tokens.Check(t.Context(), another))(t)
+	assert.Len(t, tokens.checked, 1, "tokens that are used no more are forgotten")
+}

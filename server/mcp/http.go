@@ -131,6 +131,10 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, isStateless bool)
 		tryLater(w)
 		return false
 	}
+	if errors.Is(err, standing.ErrUnreadable) {
+		http.Error(w, "the server cannot check tokens now; try again later", http.StatusServiceUnavailable)
+		return false
+	}
 	if err != nil && standing.IsRefusal(standing.Check(r.Context())) { // which may have ended the body
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`)
 		http.Error(w, tokenEnded, http.StatusUnauthorized)

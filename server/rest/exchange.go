@@ -248,7 +248,7 @@ func (x *exchange) read() error {
 	switch {
 	case errors.As(err, &large):
 		return tooLarge(large.Limit)
-	case errors.Is(err, memory.ErrFull):
+	case errors.Is(err, memory.ErrFull), errors.Is(err, standing.ErrUnreadable):
 		return err
 	case err != nil:
 		if ended := standing.Check(r.Context()); ended != nil {
