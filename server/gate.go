@@ -55,10 +55,6 @@ func (s *Server) routes() (http.Handler, error) {
 		if encryption := connectionFor(r).encryption(); encryption != nil {
 			r.TLS = encryption
 		}
-		fields := fieldsOf(r)
-		if fields > maxFields {
-			r.Trailer = nil // a map of thousands of names would be kept until the request has been answered
-		}
 		body := newBody(w, r, s.options.Limits)
 		answer := &answerWriter{ResponseWriter: w, connection: connectionFor(r), body: body}
 		defer answer.begins(http.StatusOK)
@@ -71,7 +67,7 @@ func (s *Server) routes() (http.Handler, error) {
 		if !g.admitsPage(w, r) {
 			return
 		}
-		if fields > maxFields {
+		if fieldsOf(r) > maxFields {
 			s.refuse(w, r, problem.Problem{Status: http.StatusRequestHeaderFieldsTooLarge, Detail: manyFields}, "fields")
 			return
 		}
