@@ -695,7 +695,7 @@ var guardFaults = []guardFault{
 	{name: "an expiry needs the ledger", pkg: "server/auth", attack: "TestExpiryWithoutTheLedger",
 		edits: in("server/auth/tokens.go", "	if token.hasExpired(t.now()) {\n		return ErrExpired\n	}\n", "")},
 	{name: "tokens that cannot be read do not wait", pkg: "server", attack: "TestAttackDamagedToken/damaged/waits",
-		edits: in("server/gate.go", "err != nil && g.waits(w, r, g.failures, address)", "standing.IsRefusal(err) && g.waits(w, r, g.failures, address)")},
+		edits: in("server/gate.go", "(standing.IsRefusal(err) || errors.Is(err, auth.ErrDamaged)) && g.waits(w, r, g.failures, address)", "standing.IsRefusal(err) && g.waits(w, r, g.failures, address)")},
 	{name: "every failure is logged", pkg: "server", attack: "TestAttackDamagedToken/damaged/is_not_logged",
 		edits: in("server/gate.go", "refusalKind{p.Status, c.ID}); ok {", "refusalKind{p.Status, c.ID}); ok || true {")},
 	{name: "paths are logged whole", pkg: "server", attack: "TestAttackLongPathsInTheLog",
