@@ -88,6 +88,26 @@ func (c *Cluster) Restart(after time.Duration) error {
 	return errors.Join(err, c.start())
 }
 
+// NewLimited returns the URL of a new database of a user without privileges, who may have some connections to it at a
+// time, and functions that change how many, and end those that there are.
+func (c *Cluster) NewLimited(connections int) (
+	url string, limit func(connections int) error, disconnect func() error, err error,
+) {
+	name := fmt.Sprintf("limited%d", c.made.Add(1))
+	url = "postgres://" + name + "@/" + name + "?host=" + neturl.QueryEscape(c.dir)
+	sql := func(text string) error {
+		return c.run("psql", "-h", c.dir, "-U", "caisson", "-d", "postgres", "-c", text)
+	}
+	limit = func(connections int) error {
+		return sql(fmt.Sprintf("alter role %s connection limit %d", name, connections))
+	}
+	disconnect = func() error {
+		return sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = '" + name + "'")
+	}
+	return url, limit, disconnect, errors.Join(sql("create role "+name+" login"), limit(connections),
+		c.run("createdb", "-h", c.dir, "-U", "caisson", "-O", name, name))
+}
+
 // NewDatabase returns the URL of a new database.
 func (c *Cluster) NewDatabase() (url string, err error) {
 	name := fmt.Sprintf("test%d", c.made.Add(1))

@@ -45,8 +45,9 @@ type DB struct {
 	reading   sync.RWMutex // held for writing to shorten the log of SQLite
 	closed    bool         // written with both locks
 	close     func() error
-	reserving *sql.Conn    // of PostgreSQL, what holds the reserved numbers
-	sockets   *sockets     // of PostgreSQL
+	reserving *sql.Conn // of PostgreSQL, what holds the reserved numbers
+	sockets   *sockets  // of PostgreSQL
+	few       few
 	unmoved   func() error // of SQLite, fails if the file is not there any more: using it would succeed
 
 	// SQLite has one connection that writes, since a second would only wait for it. Its statements stay prepared;
@@ -145,7 +146,7 @@ func (d *DB) Update(ctx context.Context, work func(tx *Tx) error) error {
 			return err
 		}
 	}
-	broken, err := transact(ctx, &Tx{d, d.writer, d.prepared, true}, "begin immediate", work)
+	_, broken, err := transact(ctx, &Tx{d, d.writer, d.prepared, true}, "begin immediate", work)
 	if broken {
 		err = errors.Join(err, d.renew(context.WithoutCancel(ctx)))
 	}
@@ -240,28 +241,41 @@ func (d *DB) onPool(ctx context.Context, begin string, whole bool, work func(tx 
 		return err
 	}
 	defer leave()
-	conn, err := d.pool.Conn(ctx)
+	for range connections { // each may have broken while nobody used it, such as when the server was started again
+		begun, broken, err := d.onConn(ctx, begin, whole, work)
+		if err == nil || begun || !broken {
+			return err
+		}
+	}
+	_, _, err = d.onConn(ctx, begin, whole, work)
+	return err
+}
+
+func (d *DB) onConn(
+	ctx context.Context, begin string, whole bool, work func(tx *Tx) error,
+) (begun, broken bool, err error) {
+	conn, err := d.conn(ctx)
 	if err != nil {
-		return err
+		return false, false, err
 	}
 	defer func() { _ = conn.Close() }() // it goes back to the pool
-	broken, err := transact(ctx, &Tx{db: d, conn: conn, whole: whole}, begin, work)
+	begun, broken, err = transact(ctx, &Tx{db: d, conn: conn, whole: whole}, begin, work)
 	if broken {
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // the pool closes it
 	}
-	return err
+	return begun, broken, err
 }
 
 // transact runs work in a transaction. The end of ctx ends neither the beginning nor the end of the transaction: nobody
 // would know whether they have had their effect. A connection that may still be in a transaction is broken, and must
-// not be used again.
-func transact(ctx context.Context, tx *Tx, begin string, work func(tx *Tx) error) (broken bool, err error) {
+// not be used again. If the transaction has not begun, work was not called.
+func transact(ctx context.Context, tx *Tx, begin string, work func(tx *Tx) error) (begun, broken bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return false, err
+		return false, false, err
 	}
 	whole := context.WithoutCancel(ctx)
 	_, err = tx.conn.ExecContext(whole, begin)
-	if err == nil {
+	if begun = err == nil; begun {
 		err = work(tx)
 	}
 	if err == nil {
@@ -271,10 +285,10 @@ func transact(ctx context.Context, tx *Tx, begin string, work func(tx *Tx) error
 		if tx.db.sockets != nil {
 			tx.db.sockets.answers.Add(1)
 		}
-		return false, nil
+		return true, false, nil
 	}
 	_, undone := tx.conn.ExecContext(whole, "rollback")
-	return undone != nil, err
+	return begun, undone != nil, err
 }
 
 // Tx is a transaction. It is not safe for concurrent use.

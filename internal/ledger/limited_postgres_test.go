@@ -1,0 +1,49 @@
+//go:build postgres
+
+package ledger_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/ledger"
+	"github.com/caisson-run/caisson/internal/noerr"
+)
+
+// TestAttackFewConnections: other programs take most of the connections that the database has. Whoever uses the ledger
+// takes turns with those that are left. When there is none, that is said, and the ledger goes on when there is.
+func TestAttackFewConnections(t *testing.T) {
+	c := noerr.Get(started())(t)
+	url, limit, disconnect, err := c.NewLimited(20)
+	require.NoError(t, err)
+	l := opened(t, ledger.Options{Location: url})
+	work := func(from int) {
+		var all sync.WaitGroup
+		for n := range 32 {
+			all.Go(func() {
+				assert.NoError(t, l.Append(t.Context(), entry(from+n)))
+				for range 5 {
+					assert.NoError(t, noerr.Error(l.Calls(t.Context(), ledger.Filter{Words: "ok", Limit: 10})))
+				}
+			})
+		}
+		all.Wait()
+	}
+	for i, connections := range []int{2, 4, 20} {
+		require.NoError(t, limit(connections))
+		require.NoError(t, disconnect())
+		work(100 * (i + 1))
+	}
+	require.NoError(t, limit(0))
+	require.NoError(t, disconnect())
+	for range 3 {
+		require.ErrorContains(t, l.Append(t.Context(), entry(1000)), "too many connections")
+	}
+	require.NoError(t, limit(4))
+	require.NoError(t, l.Check(t.Context()))
+	work(400)
+	assert.Len(t, found(t, l, ledger.Filter{Limit: 1000}), 4*32)
+}
