@@ -251,9 +251,9 @@ fuzz: ## fuzz every target for FUZZTIME each
 # What CI runs beside the tests of Go: the longest first, since several run at a time.
 SUITES = interpreters sql postgres openapi-clients mcp clients shells languages openai http
 
-# How often servers are killed, and in which tests. Nightly runs have all.
+# How often servers are killed, and in which tests. Nightly runs have all. Small disks need unshare and nsenter.
 KILLS ?= 1
-CRASHES ?= Kills|DatabaseRestarts
+CRASHES ?= Kills|DatabaseRestarts|FullDisks
 
 .PHONY: postgres
 postgres: ## run the tests of the ledger with a PostgreSQL of their own, too; needs Debian's package postgresql
@@ -310,7 +310,7 @@ nightly-bounded:
 	$(LONGTEST) -run '^TestMutantsThatAreProvedEnd$$' ./runtime/internal/engine -mutants 500000
 
 nightly-kills:
-	$(MAKE) postgres KILLS=100 CRASHES='Kills|KilledReplicas|StoppedReplicas|DatabaseRestarts' TESTFLAGS="-timeout 3h"
+	$(MAKE) postgres KILLS=100 CRASHES='Kills|KilledReplicas|StoppedReplicas|DatabaseRestarts|FullDisks' TESTFLAGS="-timeout 3h"
 
 nightly-benchmarks:
 	$(LONGTEST) -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 81x ./runtime/internal/engine

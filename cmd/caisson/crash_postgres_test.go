@@ -3,7 +3,11 @@
 package main
 
 import (
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -86,21 +90,87 @@ func TestAttackDatabaseRestarts(t *testing.T) {
 	c, url := cluster(t)
 	l := newLoad(t, 1, t.TempDir(), url)
 	s := l.serve(0)
-	ready := func() bool {
-		answer, err := http.Get("http://" + l.addresses[0] + "/readyz")
-		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
-	}
 	l.start()
 	for range 2 {
 		time.Sleep(2 * time.Second)
-		require.True(t, ready())
+		require.True(t, l.isReady())
 		var restarted sync.WaitGroup
 		restarted.Go(func() { assert.NoError(t, c.Restart(4*time.Second)) })
-		assert.Eventually(t, func() bool { return !ready() }, 5*time.Second, 20*time.Millisecond)
+		assert.Eventually(t, func() bool { return !l.isReady() }, 5*time.Second, 20*time.Millisecond)
 		restarted.Wait()
-		assert.Eventually(t, ready, 20*time.Second, 20*time.Millisecond, s.log())
+		assert.Eventually(t, l.isReady, 20*time.Second, 20*time.Millisecond, s.log())
 	}
 	time.Sleep(5 * time.Second)
 	assert.Contains(t, s.log(), "level=ERROR msg=\"ledger failed\"")
 	l.end(s)
+}
+
+// TestAttackFullDisks: the disk of the ledger is full under load, and then has space again. Meanwhile nothing is written
+// without a record, and the server says that it is not ready. It goes on by itself, and what was acknowledged is there.
+func TestAttackFullDisks(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		disk := noerr.Get(testcluster.NewDisk(96))(t)
+		t.Cleanup(func() { assert.NoError(t, disk.Stop()) })
+		l := newLoad(t, 1, filepath.Join(disk.Inside, "state"), "")
+		l.enter = disk.Enter
+		s := l.onFullDisk(disk, func() {
+			status, body := l.ask(`{"name":"calculator","arguments":{"expression":"7*6"}}`)
+			assert.Equal(t, http.StatusOK, status, body)
+			assert.Contains(t, body, `"unrecorded":true`)
+		})
+		l.stop(s)
+		l.state = filepath.Join(t.TempDir(), "state")
+		require.NoError(t, os.CopyFS(l.state, os.DirFS(filepath.Join(disk.Dir, "state"))))
+		require.NoError(t, os.Chmod(filepath.Join(l.state, "ledger"), 0o700))
+		l.look()
+	})
+	t.Run("postgres", func(t *testing.T) {
+		c := noerr.Get(testcluster.StartSmall(160))(t)
+		t.Cleanup(func() { assert.NoError(t, c.Stop()) })
+		l := newLoad(t, 1, t.TempDir(), noerr.Get(c.NewDatabase())(t))
+		l.end(l.onFullDisk(c.Disk, func() {
+			require.NoError(t, c.Disk.Free())
+			if !c.Runs() { // it ends if it cannot write its log
+				assert.NoError(t, c.StartAgain())
+			}
+		}))
+	})
+}
+
+// onFullDisk runs a server under load while the disk is full for some time. Meanwhile, it calls during.
+func (l *load) onFullDisk(disk *testcluster.Disk, during func()) *served {
+	t, s := l.t, l.serve(0)
+	l.start()
+	time.Sleep(2 * time.Second)
+	require.NoError(t, disk.Fill())
+	require.Eventually(t, func() bool { return !l.isReady() }, 20*time.Second, 20*time.Millisecond)
+	for range 20 {
+		status, body := l.ask(`{"name":"file_write","arguments":{"path":"never.txt","content":"x"}}`)
+		assert.Equal(t, http.StatusServiceUnavailable, status, body)
+	}
+	during()
+	_ = disk.Free() // unless that was done
+	require.Eventually(t, l.isReady, 40*time.Second, 20*time.Millisecond)
+	time.Sleep(2 * time.Second)
+	assert.NoFileExists(t, filepath.Join(l.work, "never.txt"))
+	return s
+}
+
+func (l *load) isReady() bool {
+	answer, err := http.Get("http://" + l.addresses[0] + "/readyz")
+	return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+}
+
+// ask makes a call without a key.
+func (l *load) ask(body string) (status int, answer string) {
+	got, err := http.Post("http://"+l.addresses[0]+"/v1/calls", "application/json", strings.NewReader(body))
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer got.Body.Close()
+	content, err := io.ReadAll(got.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return got.StatusCode, string(content)
 }

@@ -31,6 +31,7 @@ var kills = flag.Int("kills", 2, "how often TestAttackKills kills the server")
 // load is a load on servers that crash: callers that repeat each request, at the next server, until it is answered.
 type load struct {
 	t         *testing.T
+	enter     []string // what begins the commands of servers; nil for nothing
 	work      string   // the directory of the tools
 	addresses []string // of the servers
 	state     string
@@ -71,7 +72,7 @@ func (l *load) serve(n int) *served {
 	if l.url != "" {
 		args = append(args, "--ledger", l.url)
 	}
-	return startServe(l.t, args...)
+	return startServeIn(l.t, l.enter, args...)
 }
 
 // kill kills a server with kill -9.
@@ -115,12 +116,21 @@ var crashStores = map[string]func(t *testing.T) (state, url string){
 
 // end ends the load and the servers, and looks at what is left.
 func (l *load) end(servers ...*served) {
-	t := l.t
+	l.stop(servers...)
+	l.look()
+}
+
+func (l *load) stop(servers ...*served) {
 	l.over.Store(true)
 	l.callers.Wait()
 	for _, s := range servers {
-		require.Zero(t, s.end(t), s.log())
+		require.Zero(l.t, s.end(l.t), s.log())
 	}
+}
+
+// look compares what is left with what was acknowledged.
+func (l *load) look() {
+	t := l.t
 	kept := noerr.Get(ledger.OpenIn(t.Context(), l.state, ledger.Options{Location: l.url}))(t)
 	defer func() { require.NoError(t, kept.Close(t.Context())) }()
 	v := noerr.Get(kept.Verify(t.Context()))(t)

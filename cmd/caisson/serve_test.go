@@ -60,6 +60,12 @@ func TestServeSaysHowToAvoidAnAddressInUse(t *testing.T) {
 // startServe starts the command with the shipped tools on any free port, and waits until it listens.
 func startServe(t *testing.T, args ...string) *served {
 	t.Helper()
+	return startServeIn(t, nil, args...)
+}
+
+// startServeIn does the same where a command that begins with enter is.
+func startServeIn(t *testing.T, enter []string, args ...string) *served {
+	t.Helper()
 	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files", "internal/guests/probe"))(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	args = append([]string{"serve", "--addr", "localhost:0", "--tools", filepath.Join(root, "wasm-tools", "calculator"), "--tools", filepath.Join(root, "wasm-tools", "files")}, args...)
@@ -69,7 +75,8 @@ func startServe(t *testing.T, args ...string) *served {
 		require.NoError(t, free.Close())
 		args = append(args, "--addr", free.Addr().String())
 	}
-	s := &served{Cmd: exec.CommandContext(ctx, "caisson", args...)}
+	command := slices.Concat(enter, []string{"caisson"}, args)
+	s := &served{Cmd: exec.CommandContext(ctx, command[0], command[1:]...)}
 	stderr := noerr.Get(s.StderrPipe())(t)
 	require.NoError(t, s.Start())
 	listening := make(chan string, 1)

@@ -21,6 +21,9 @@ import (
 // Cluster is a PostgreSQL server of the tests' own, which a user without privileges runs. It listens on a socket in its
 // folder alone.
 type Cluster struct {
+	// Disk has the data, if the cluster was started with StartSmall.
+	Disk *Disk
+
 	dir  string
 	bin  string
 	as   *syscall.SysProcAttr
@@ -28,7 +31,12 @@ type Cluster struct {
 }
 
 // Start starts a server. Stop must be called.
-func Start() (*Cluster, error) {
+func Start() (*Cluster, error) { return started(0) }
+
+// StartSmall starts a server whose data is on a small disk. Stop must be called.
+func StartSmall(megabytes int) (*Cluster, error) { return started(megabytes) }
+
+func started(megabytes int) (*Cluster, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil || len(found) == 0 {
 		return nil, errors.New("no PostgreSQL in /usr/lib/postgresql; install Debian's package postgresql")
@@ -50,18 +58,33 @@ func Start() (*Cluster, error) {
 			return nil, err
 		}
 	}
+	if megabytes > 0 {
+		c.Disk = &Disk{as: c.as}
+		if err := c.Disk.mount(megabytes); err != nil {
+			return nil, err
+		}
+	}
 	return c, errors.Join(
-		c.run("initdb", "-D", c.data(), "-U", "caisson", "-A", "trust", "-E", "UTF8"),
-		c.start(),
+		c.run("initdb", "-D", c.data(), "-U", "caisson", "-A", "trust", "-E", "UTF8", "--wal-segsize=1"),
+		c.StartAgain(),
 	)
 }
 
-func (c *Cluster) start() error {
+// StartAgain starts a server that has ended.
+func (c *Cluster) StartAgain() error {
 	return c.run("pg_ctl", "start", "-D", c.data(), "-w", "-l", filepath.Join(c.dir, "log"),
 		"-o", "-c listen_addresses='' -c unix_socket_directories="+c.dir+" -c max_connections=200")
 }
 
-func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
+func (c *Cluster) data() string {
+	if c.Disk != nil {
+		return filepath.Join(c.Disk.Dir, "data")
+	}
+	return filepath.Join(c.dir, "data")
+}
+
+// Runs reports whether the server runs.
+func (c *Cluster) Runs() bool { return c.run("pg_ctl", "status", "-D", c.data()) == nil }
 
 func (c *Cluster) run(name string, arguments ...string) error {
 	command := exec.Command("env", append([]string{"LC_ALL=C", filepath.Join(c.bin, name)}, arguments...)...)
@@ -78,14 +101,18 @@ func (c *Cluster) run(name string, arguments ...string) error {
 
 // Stop stops the server, and removes its data.
 func (c *Cluster) Stop() error {
-	return errors.Join(c.run("pg_ctl", "stop", "-D", c.data(), "-m", "fast", "-w"), os.RemoveAll(c.dir))
+	err := errors.Join(c.run("pg_ctl", "stop", "-D", c.data(), "-m", "fast", "-w"), os.RemoveAll(c.dir))
+	if c.Disk != nil {
+		err = errors.Join(err, c.Disk.Stop())
+	}
+	return err
 }
 
 // Restart stops the server at once, as if it had crashed, and starts it again after a time.
 func (c *Cluster) Restart(after time.Duration) error {
 	err := c.run("pg_ctl", "stop", "-D", c.data(), "-m", "immediate", "-w")
 	time.Sleep(after)
-	return errors.Join(err, c.start())
+	return errors.Join(err, c.StartAgain())
 }
 
 // NewLimited returns the URL of a new database of a user without privileges, who may have some connections to it at a
