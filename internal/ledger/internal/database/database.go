@@ -110,6 +110,7 @@ func (d *DB) Reserve(ctx context.Context, number int64) (free bool, err error) {
 		if d.reserving, err = d.pool.Conn(ctx); err != nil {
 			return false, err
 		}
+		d.few.keeps()
 	}
 	err = d.reserving.QueryRowContext(ctx, "select pg_try_advisory_lock($1, $2)", advisory, number).Scan(&free)
 	return free, err

@@ -14,6 +14,7 @@ import (
 // for concurrent use.
 type few struct {
 	mu    sync.Mutex
+	ours  int       // connections that never come back to the pool
 	until time.Time // zero while the pool may open all
 }
 
@@ -36,16 +37,20 @@ func (d *DB) conn(ctx context.Context) (*sql.Conn, error) {
 func (d *DB) lower() bool {
 	d.few.mu.Lock()
 	defer d.few.mu.Unlock()
-	open, ours := d.pool.Stats().OpenConnections, 0
-	if d.reserving != nil {
-		ours = 1 // which never comes back
-	}
-	if open <= ours {
+	open := d.pool.Stats().OpenConnections
+	if open <= d.few.ours {
 		return false
 	}
 	d.pool.SetMaxOpenConns(open)
 	d.few.until = time.Now().Add(fewTime)
 	return true
+}
+
+// keeps notes that a connection does not come back to the pool.
+func (f *few) keeps() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ours++
 }
 
 func (d *DB) raise() {
