@@ -142,7 +142,8 @@ func newBody(w http.ResponseWriter, r *http.Request, limits Limits) *timedBody {
 	_ = deadlines.SetReadDeadline(time.Now().Add(limits.Body))
 	return &timedBody{
 		ReadCloser: http.MaxBytesReader(w, r.Body, limits.BodyBytes), deadlines: deadlines,
-		connection: connectionFor(r), chunks: r.ContentLength < 0, expects: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
+		connection: connectionFor(r), chunks: r.ContentLength < 0,
+		expects: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
 	}
 }
 

@@ -100,9 +100,9 @@ func (c *connection) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// endsAfter reports whether the connection ends after an answer: if the request's token stopped working meanwhile, or if
-// no token of the request works and its body is in chunks, each of which may take as long to read as a hundred bytes in
-// one piece.
+// endsAfter reports whether the connection ends after an answer: if the request's token stopped working meanwhile, or
+// if no token of the request works and its body is in chunks, each of which may take as long to read as a hundred bytes
+// in one piece.
 func (c *connection) endsAfter(status int, chunks bool) bool {
 	if c == nil {
 		return false

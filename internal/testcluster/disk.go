@@ -41,7 +41,8 @@ func (d *Disk) mount(megabytes int) error {
 			return err
 		}
 	}
-	script := fmt.Sprintf("mount -t tmpfs -o size=%dm,mode=700 tmpfs %s && echo mounted && exec sleep 3600", megabytes, dir)
+	script := fmt.Sprintf("mount -t tmpfs -o size=%dm,mode=700 tmpfs %s && echo mounted && exec sleep 3600", megabytes,
+		dir)
 	d.holder = exec.Command("unshare", "-Um", "--map-current-user", "--keep-caps", "sh", "-c", script)
 	d.holder.SysProcAttr = d.as
 	output, err := d.holder.StdoutPipe()
@@ -63,7 +64,8 @@ func (d *Disk) mount(megabytes int) error {
 
 // Fill leaves no space.
 func (d *Disk) Fill() error {
-	fill := exec.Command("sh", "-c", `dd if=/dev/zero of="$1" bs=4096 2>/dev/null; true`, "sh", filepath.Join(d.Dir, "fill"))
+	fill := exec.Command("sh", "-c", `dd if=/dev/zero of="$1" bs=4096 2>/dev/null; true`, "sh",
+		filepath.Join(d.Dir, "fill"))
 	fill.SysProcAttr = d.as
 	return fill.Run()
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// few says for how long no further connections are opened. The zero value opens as many as the pool may have. It is safe
-// for concurrent use.
+// few says for how long no further connections are opened. The zero value opens as many as the pool may have. It is
+// safe for concurrent use.
 type few struct {
 	mu    sync.Mutex
 	ours  int       // connections that never come back to the pool
