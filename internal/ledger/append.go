@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
 )
@@ -14,6 +16,7 @@ type waiting struct {
 	entry  *Entry
 	id     []byte
 	bytes  int                                              // what the work writes, if that may be long
+	row    string                                           // the key or the run that the work changes
 	work   func(ctx context.Context, tx *database.Tx) error // nil for an entry that is appended
 	leased bool                                             // this process must have a lease
 	again  bool                                             // what fails is tried again later
@@ -126,6 +129,9 @@ func (l *Ledger) add(ctx context.Context, tx *database.Tx, group []*waiting) err
 	if err != nil {
 		return err
 	}
+	if err := l.names.add(ctx, tx, group); err != nil {
+		return err
+	}
 	sums, periods := map[int64]*sum{}, map[int64]span{}
 	for _, w := range group {
 		var id int64
@@ -138,7 +144,8 @@ func (l *Ledger) add(ctx context.Context, tx *database.Tx, group []*waiting) err
 	if err := l.addPeriods(ctx, tx, periods); err != nil {
 		return err
 	}
-	for tenant, s := range sums {
+	for _, tenant := range slices.Sorted(maps.Keys(sums)) { // so that processes which change the same wait in a line
+		s := sums[tenant]
 		if _, err := tx.Exec(ctx, "update tenants set calls = calls + ?, bytes = bytes + ? where id = ?", s.calls, s.bytes,
 			tenant); err != nil {
 			return err
@@ -170,10 +177,7 @@ func (l *Ledger) addOne(
 		}
 		values[len(values)-1] = parent
 	}
-	for _, named := range []name{
-		{tenantName, e.Tenant}, {toolName, e.Record.Function.Name}, {personName, e.User}, {sessionName, e.Session},
-		{outcomeName, outcome(e.Record)},
-	} {
+	for _, named := range namesIn(e) {
 		id, err := l.names.id(ctx, tx, named.kind, named.text)
 		if err != nil {
 			return link{}, 0, err

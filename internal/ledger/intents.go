@@ -3,6 +3,8 @@ package ledger
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +30,11 @@ func (l *Ledger) Intend(ctx context.Context, entry Entry) error {
 		return l.failure("append", err)
 	}
 	holder, run := holderIn(ctx), runIn(ctx)
-	err = l.asWriter(ctx, entry.Tenant, 0, func(ctx context.Context, tx *database.Tx, writer int64) error {
+	w := &waiting{entry: &Entry{Tenant: entry.Tenant}}
+	if holder != nil {
+		w.row = holder.row()
+	}
+	err = l.asWriter(ctx, w, func(ctx context.Context, tx *database.Tx, writer int64) error {
 		if err := errors.Join(holder.use(ctx, tx, id), run.check(ctx, tx)); err != nil {
 			return err
 		}
@@ -40,24 +46,30 @@ func (l *Ledger) Intend(ctx context.Context, entry Entry) error {
 
 // asWriter has work done in a transaction in which this process has a lease. The entry says whose turn it is.
 func (l *Ledger) asWriter(
-	ctx context.Context, tenant string, bytes int, work func(ctx context.Context, tx *database.Tx, writer int64) error,
+	ctx context.Context, w *waiting, work func(ctx context.Context, tx *database.Tx, writer int64) error,
 ) error {
 	if err := l.register(ctx); err != nil {
 		return err
 	}
-	w := &waiting{entry: &Entry{Tenant: tenant}, bytes: bytes, leased: true}
+	w.leased = true
 	w.work = func(ctx context.Context, tx *database.Tx) error { return work(ctx, tx, l.writer.Load()) }
 	return l.enqueue(ctx, w)
 }
 
 // doWork does the work of a group, and returns the entries that are to be appended.
 func (l *Ledger) doWork(ctx context.Context, tx *database.Tx, group []*waiting) (entries []*waiting, err error) {
-	renewed := false
+	var works []*waiting
 	for _, w := range group {
 		if w.work == nil {
 			entries = append(entries, w)
-			continue
+		} else {
+			works = append(works, w)
 		}
+	}
+	// Two processes that change the same rows in another order would wait for each other.
+	slices.SortStableFunc(works, func(a, b *waiting) int { return strings.Compare(a.row, b.row) })
+	renewed := false
+	for _, w := range works {
 		if w.leased && !renewed {
 			if err := l.renew(ctx, tx, l.writer.Load()); err != nil {
 				return nil, err

@@ -66,7 +66,7 @@ var errFence = errors.New("another process answers this request")
 func (l *Ledger) TakeKey(ctx context.Context, key Key) (taken TakenKey, err error) {
 	h := &Holder{ledger: l, key: key, fence: newFence()}
 	found := new(TakenKey) // which may be written after this has returned
-	err = l.asWriter(ctx, key.Tenant, 0,
+	err = l.asWriter(ctx, &waiting{entry: &Entry{Tenant: key.Tenant}, row: h.row()},
 		func(ctx context.Context, tx *database.Tx, writer int64) (err error) {
 			*found, err = h.take(ctx, tx, writer)
 			return err
@@ -79,6 +79,9 @@ func (l *Ledger) TakeKey(ctx context.Context, key Key) (taken TakenKey, err erro
 	}
 	return *found, nil
 }
+
+// row names the row of the key.
+func (h *Holder) row() string { return "key " + string(h.key.ID[:]) }
 
 func (h *Holder) take(ctx context.Context, tx *database.Tx, writer int64) (TakenKey, error) {
 	l, key := h.ledger, h.key
@@ -167,7 +170,7 @@ func (h *Holder) change(ctx context.Context, statement string, arguments ...any)
 // changing returns the work of a statement, which is done again later if it fails.
 func (h *Holder) changing(statement string, arguments ...any) *waiting {
 	arguments = append(arguments, h.key.ID[:], h.fence)
-	return &waiting{entry: &Entry{Tenant: h.key.Tenant}, again: true, done: make(chan error, 1),
+	return &waiting{entry: &Entry{Tenant: h.key.Tenant}, row: h.row(), again: true, done: make(chan error, 1),
 		work: func(ctx context.Context, tx *database.Tx) error {
 			changed, err := tx.Exec(ctx, statement, arguments...)
 			if err == nil && changed == 0 {

@@ -3,8 +3,11 @@
 package ledger_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,4 +49,32 @@ func TestAttackFewConnections(t *testing.T) {
 	require.NoError(t, l.Check(t.Context()))
 	work(400)
 	assert.Len(t, found(t, l, ledger.Filter{Limit: 1000}), 4*32)
+}
+
+// TestAttackDeadlocks: two processes keep calls of the same tenants, with names that are new to both, and take the same
+// keys, one in the order opposite to the other's. They never wait for each other.
+func TestAttackDeadlocks(t *testing.T) {
+	location := stores["postgres"](t)
+	var all sync.WaitGroup
+	for process := range 2 {
+		l := opened(t, ledger.Options{Location: location})
+		for caller := range 16 {
+			all.Go(func() {
+				for n := range 50 {
+					assert.NoError(t, l.Append(t.Context(), entry(10000*process+100*caller+n, func(e *ledger.Entry) {
+						e.Tenant, e.User = fmt.Sprint(rand.N(8)), fmt.Sprint(n)
+					})))
+				}
+			})
+			all.Go(func() {
+				for n := range 50 {
+					noerr.Get(l.TakeKey(t.Context(), key("acme", fmt.Sprint(n/2, rand.N(8)))))(t)
+				}
+			})
+		}
+	}
+	all.Wait()
+	time.Sleep(time.Second) // until PostgreSQL has counted
+	assert.Equal(t, []string{"0"}, queried(t, location,
+		"select deadlocks::text from pg_stat_database where datname = current_database()"))
 }

@@ -1,11 +1,13 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -46,6 +48,36 @@ func (n *names) begin(ctx context.Context, d *database.DB, tx *database.Tx) erro
 		n.ids, n.removals = nil, removals
 	}
 	return err
+}
+
+// namesIn returns the names in an entry, in the order of the columns of calls.
+func namesIn(e *Entry) []name {
+	return []name{
+		{tenantName, e.Tenant}, {toolName, e.Record.Function.Name}, {personName, e.User}, {sessionName, e.Session},
+		{outcomeName, outcome(e.Record)},
+	}
+}
+
+// add adds the names in a group that are not known yet, in the order that all processes have: two that add the same
+// would otherwise wait for each other.
+func (n *names) add(ctx context.Context, tx *database.Tx, group []*waiting) error {
+	var missing []name
+	for _, w := range group {
+		for _, one := range namesIn(w.entry) {
+			if _, known := n.ids[one]; !known {
+				missing = append(missing, one)
+			}
+		}
+	}
+	slices.SortFunc(missing, func(a, b name) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.text, b.text))
+	})
+	for _, one := range slices.Compact(missing) {
+		if _, err := n.id(ctx, tx, one.kind, one.text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // id returns the id of a name, which it adds if it is new, and nil for an empty one. A tenant always has an id.

@@ -26,7 +26,7 @@ func (l *Ledger) AddEvents(ctx context.Context, tenant, run string, events []Eve
 	for _, e := range events {
 		bytes += len(e.Data)
 	}
-	return l.failure("add events", l.asWriter(ctx, tenant, bytes,
+	return l.failure("add events", l.asWriter(ctx, (&Run{ID: run, Tenant: tenant}).waiting(bytes),
 		func(ctx context.Context, tx *database.Tx, writer int64) error {
 			var held bool
 			err := tx.Row(ctx, "select exists (select 1 from runs where id = ? and writer = ?)", []any{run, writer}, &held)

@@ -57,7 +57,7 @@ func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version i
 	if err != nil {
 		return 0, l.failure("add run", err)
 	}
-	err = l.asWriter(ctx, r.Tenant, len(content), func(ctx context.Context, tx *database.Tx, writer int64) error {
+	err = l.asWriter(ctx, r.waiting(len(content)), func(ctx context.Context, tx *database.Tx, writer int64) error {
 		now, err := l.now(ctx, tx)
 		if err != nil {
 			return err
@@ -142,13 +142,18 @@ func (l *Ledger) AddAnswers(ctx context.Context, r Run, answers []byte) (version
 	})
 }
 
+// waiting returns what changes the run, and writes some bytes.
+func (r *Run) waiting(bytes int) *waiting {
+	return &waiting{entry: &Entry{Tenant: r.Tenant}, row: "run " + r.ID, bytes: bytes}
+}
+
 // change has work change a run, and returns its new version.
 func (l *Ledger) change(
 	ctx context.Context, r *Run, bytes int,
 	work func(ctx context.Context, tx *database.Tx, writer int64, made *int64) error,
 ) (version int64, err error) {
 	made := new(int64) // which may be written after this has returned
-	err = l.asWriter(ctx, r.Tenant, bytes, func(ctx context.Context, tx *database.Tx, writer int64) error {
+	err = l.asWriter(ctx, r.waiting(bytes), func(ctx context.Context, tx *database.Tx, writer int64) error {
 		return work(ctx, tx, writer, made)
 	})
 	if err != nil {
@@ -173,7 +178,7 @@ func (r *Run) update(ctx context.Context, tx *database.Tx, made *int64, columns 
 
 // RemoveRun removes a run and its events.
 func (l *Ledger) RemoveRun(ctx context.Context, tenant, id string) error {
-	return l.failure("remove run", l.enqueue(ctx, &waiting{entry: &Entry{Tenant: tenant}, again: true,
+	return l.failure("remove run", l.enqueue(ctx, &waiting{entry: &Entry{Tenant: tenant}, row: "run " + id, again: true,
 		work: func(ctx context.Context, tx *database.Tx) error {
 			removed, err := tx.Exec(ctx, "delete from runs where id = ? and tenant = ?", id, clean(tenant))
 			if err == nil && removed > 0 {
@@ -188,7 +193,7 @@ func (l *Ledger) RemoveRun(ctx context.Context, tenant, id string) error {
 
 // CancelRun asks the process that works on a run to cancel it.
 func (l *Ledger) CancelRun(ctx context.Context, tenant, id string) error {
-	return l.failure("cancel run", l.enqueue(ctx, &waiting{entry: &Entry{Tenant: tenant},
+	return l.failure("cancel run", l.enqueue(ctx, &waiting{entry: &Entry{Tenant: tenant}, row: "run " + id,
 		work: func(ctx context.Context, tx *database.Tx) error {
 			_, err := tx.Exec(ctx, "update runs set cancel = 1 where id = ? and tenant = ? and writer is not null", id,
 				clean(tenant))
