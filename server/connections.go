@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -282,6 +283,7 @@ func (c *connection) handles() bool {
 		return true
 	}
 	c.socket.handled.Store(true)
+	runtime.Gosched() // a connection whose requests have all arrived would go on for 10 ms before it is another's turn
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	return !c.closed

@@ -72,9 +72,8 @@ func (l *Ledger) TakeKey(ctx context.Context, key Key) (taken TakenKey, err erro
 			return err
 		})
 	if err != nil {
-		if ctx.Err() != nil { // the key may be taken all the same, or later
-			l.queue.add(h.changing("delete from keys where key = ? and fence = ?"))
-		}
+		// The key may be taken all the same, or later: the answer to the commit may be lost.
+		l.queue.add(h.changing("delete from keys where key = ? and fence = ?"))
 		return TakenKey{}, l.failure("take key", err)
 	}
 	return *found, nil

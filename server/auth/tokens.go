@@ -19,6 +19,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/caisson-run/caisson/internal/ledger"
 )
 
@@ -102,6 +104,7 @@ type Tokens struct {
 	change    func(ctx context.Context, tenant, id string, change func(old []byte) ([]byte, error)) error
 
 	strangers chan struct{} // has an element for each that is being read
+	reads     singleflight.Group
 
 	mu      sync.Mutex
 	checked map[[sha256.Size]byte]checked // by the digest of the whole text, for knownFor
@@ -229,25 +232,41 @@ func (t *Tokens) Check(ctx context.Context, text string) (Token, error) {
 	if isKnown && now.Before(c.until) {
 		return c.token, nil
 	}
-	read := t.read
-	if !isKnown {
-		read = t.readStranger
+	var s stored
+	var err error
+	if isKnown {
+		s, err = t.readOnce(ctx, parts[1])
+	} else {
+		s, err = t.readStranger(ctx, parts[1])
 	}
-	s, err := read(ctx, parts[1])
-	if err != nil {
-		return Token{}, err
-	}
-	if subtle.ConstantTimeCompare([]byte(s.SHA256), []byte(digestOf(parts[2]))) != 1 {
-		return Token{}, fmt.Errorf("%w: its secret is wrong", ErrUnknown)
+	if err == nil {
+		err = s.refusal(parts[2], now)
 	}
 	switch {
-	case !s.Revoked.IsZero():
-		return s.Token, ErrRevoked
-	case s.hasExpired(now):
-		return s.Token, ErrExpired
+	case errors.Is(err, ErrUnknown):
+		t.forget(whole)
+		return Token{}, err
+	case errors.Is(err, ErrRevoked), errors.Is(err, ErrExpired):
+		t.forget(whole)
+		return s.Token, err
+	case err != nil:
+		return Token{}, err
 	}
 	t.remember(whole, s.Token, now)
 	return s.Token, nil
+}
+
+// refusal returns why a text with a secret is no token that works now, or nil.
+func (s *stored) refusal(secret string, now time.Time) error {
+	switch {
+	case subtle.ConstantTimeCompare([]byte(s.SHA256), []byte(digestOf(secret))) != 1:
+		return fmt.Errorf("%w: its secret is wrong", ErrUnknown)
+	case !s.Revoked.IsZero():
+		return ErrRevoked
+	case s.hasExpired(now):
+		return ErrExpired
+	}
+	return nil
 }
 
 func (t Token) hasExpired(now time.Time) bool { return !t.Expires.IsZero() && !t.Expires.After(now) }
@@ -288,6 +307,12 @@ func (t *Tokens) known(whole [sha256.Size]byte) (checked, bool) {
 	return c, ok
 }
 
+func (t *Tokens) forget(whole [sha256.Size]byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.checked, whole)
+}
+
 func (t *Tokens) remember(whole [sha256.Size]byte, token Token, now time.Time) {
 	until := now.Add(checkedFor)
 	if !token.Expires.IsZero() && token.Expires.Before(until) {
@@ -309,9 +334,21 @@ func (t *Tokens) readStranger(ctx context.Context, id string) (stored, error) {
 	select {
 	case t.strangers <- struct{}{}:
 		defer func() { <-t.strangers }()
-		return t.read(ctx, id)
+		return t.read(context.WithoutCancel(ctx), id)
 	case <-waiting.Done():
 		return stored{}, fmt.Errorf("token %s: too many others are read: %w", id, waiting.Err())
+	}
+}
+
+// readOnce reads a token, for all who need it at the same time. One of them that gives up does not end that.
+func (t *Tokens) readOnce(ctx context.Context, id string) (stored, error) {
+	shared := t.reads.DoChan(id, func() (any, error) { return t.read(context.WithoutCancel(ctx), id) })
+	select {
+	case done := <-shared:
+		s, _ := done.Val.(stored)
+		return s, done.Err
+	case <-ctx.Done():
+		return stored{}, ctx.Err()
 	}
 }
 

@@ -374,3 +374,20 @@ func TestAttackMadeUpTokens(t *testing.T) {
 	noerr.Get(tokens.Check(t.Context(), another))(t)
 	assert.Len(t, tokens.checked, 1, "tokens that are used no more are forgotten")
 }
+
+// TestAttackRevokedTokens: a token that was valid is revoked, and its owner sends it without end. It waits as made-up
+// ones do, after it was read once. The control is that time.
+func TestAttackRevokedTokens(t *testing.T) {
+	tokens, state, clock := empty(t)
+	text, made := created(t, tokens, reader)
+	noerr.Get(tokens.Check(t.Context(), text))(t)
+	noerr.Get(opened(t, state).Revoke(t.Context(), made.ID))(t) // by another process
+	clock.Pass(2 * checkedFor)
+	for range maxStrangers {
+		tokens.strangers <- struct{}{}
+	}
+	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), text)), ErrRevoked, "the control")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, noerr.Error(tokens.Check(ctx, text)), context.DeadlineExceeded)
+}

@@ -208,7 +208,10 @@ func TestAttackRunsOfDeadServers(t *testing.T) {
 	first.until(waits.ID, "ada", "requires_action")
 	db := noerr.Get(sql.Open("sqlite", filepath.Join(first.state, "ledger", "ledger.db")))(t)
 	defer db.Close()
-	noerr.Get(db.ExecContext(t.Context(), "update writers set until = 0"))(t)
+	require.Eventually(t, func() bool {
+		noerr.Get(db.ExecContext(t.Context(), "update writers set until = 0"))(t) // the first renews it now and then
+		return of[run](second.request("GET", "/v1/runs/"+started.ID, "ada", nil), 200).Status == "failed"
+	}, time.Minute, 10*time.Millisecond)
 	dead := second.until(started.ID, "ada", "failed")
 	assert.Contains(t, dead.Problem, "has ended")
 	events := second.follow(started.ID, "ada")

@@ -29,6 +29,7 @@ type runsOf struct {
 	mu      sync.Mutex
 	byID    map[string]*run
 	mirrors map[string]*mirror // by the run's id
+	reading chan struct{}      // has an element while a run is read whole, which can take some times its length
 }
 
 // locked returns the runs of a tenant. The caller must unlock them.
@@ -36,7 +37,7 @@ func (s *runs) locked(tenant string) *runsOf {
 	s.mu.Lock()
 	of := s.byTenant[tenant]
 	if of == nil {
-		of = &runsOf{byID: map[string]*run{}}
+		of = &runsOf{byID: map[string]*run{}, reading: make(chan struct{}, 1)}
 		s.byTenant[tenant] = of
 	}
 	s.mu.Unlock()
@@ -122,7 +123,11 @@ func evictRun(of map[string]*run, id string) {
 func (s *runs) reserve(r *run, size int) error {
 	of := s.locked(r.tenant)
 	defer of.mu.Unlock()
-	if !makeRoom(of.byID, r, 0, size, s.api.options.Runs) {
+	more := size
+	if of.byID[r.id] != r { // there was no room for it
+		more += r.heldBytes()
+	}
+	if !makeRoom(of.byID, r, 0, more, s.api.options.Runs) {
 		return refuse(http.StatusTooManyRequests,
 			"the tenant's runs hold %d bytes at most, and there is no room for this; submit less, cancel a run, or wait",
 			s.api.options.Runs.Bytes)

@@ -225,11 +225,8 @@ func (s *runs) get(ctx context.Context, tenant, id string) (*run, error) {
 		return nil, failure
 	}
 	row, err := kept.Run(ctx, tenant, id, false)
-	if err == nil && r != nil && r.version() == row.Version {
-		return r, nil
-	}
-	if err == nil {
-		row, err = kept.Run(ctx, tenant, id, true)
+	if err == nil && (r == nil || r.version() != row.Version) {
+		r, err = s.read(ctx, kept, tenant, id)
 	}
 	if errors.Is(err, ledger.ErrNotFound) {
 		err = errNoRun
@@ -237,7 +234,31 @@ func (s *runs) get(ctx context.Context, tenant, id string) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r, err = s.restore(ctx, kept, row); err != nil || r.remote {
+	return r, nil
+}
+
+// read reads a run from the ledger once no other request of the tenant does: a run can be long.
+func (s *runs) read(ctx context.Context, kept *ledger.Ledger, tenant, id string) (*run, error) {
+	of := s.locked(tenant)
+	of.mu.Unlock()
+	select {
+	case of.reading <- struct{}{}:
+		defer func() { <-of.reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	row, err := kept.Run(ctx, tenant, id, false)
+	if err != nil {
+		return nil, err
+	}
+	if r, _ := s.known(tenant, id); r != nil && r.version() == row.Version {
+		return r, nil // another request has read it
+	}
+	if row, err = kept.Run(ctx, tenant, id, true); err != nil {
+		return nil, err
+	}
+	r, err := s.restore(ctx, kept, row)
+	if err != nil || r.remote {
 		return r, err
 	}
 	return s.learn(r), nil
@@ -314,6 +335,7 @@ func (s *runs) restore(ctx context.Context, kept *ledger.Ledger, row ledger.Run)
 		r.answers.given[stored.Approvals[i].CallID] = true
 	}
 	r.held.reported = sizeOf(stored.Records)
+	r.held.submitted = (&submission{outputs: stored.Outputs, approvals: stored.Approvals}).size()
 	if err := r.readEvents(ctx, kept); err != nil {
 		return nil, err
 	}
