@@ -21,6 +21,7 @@ type waiting struct {
 	leased bool                                             // this process must have a lease
 	again  bool                                             // what fails is tried again later
 	alone  bool                                             // its caller does not wait
+	denied error                                            // why the work has changed nothing, if it was not to
 	done   chan error
 }
 
@@ -96,6 +97,9 @@ func (l *Ledger) commit(ctx context.Context, group []*waiting) {
 			if errors.Is(own, ErrKept) && !errors.Is(err, ErrKept) && !w.entry.Intended {
 				own = nil // the connection was lost after the group had been committed
 			}
+		}
+		if own == nil {
+			own = w.denied
 		}
 		if own != nil && w.again {
 			l.late.add(w, own)

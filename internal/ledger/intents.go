@@ -35,7 +35,10 @@ func (l *Ledger) Intend(ctx context.Context, entry Entry) error {
 		w.row = holder.row()
 	}
 	err = l.asWriter(ctx, w, func(ctx context.Context, tx *database.Tx, writer int64) error {
-		if err := errors.Join(holder.use(ctx, tx, id), run.check(ctx, tx)); err != nil {
+		if err := run.check(ctx, tx); err != nil {
+			return err
+		}
+		if err := holder.use(ctx, tx, id); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, "insert into intents (call_id, writer, content) values (?, ?, ?)", id, writer, string(content))
@@ -76,11 +79,17 @@ func (l *Ledger) doWork(ctx context.Context, tx *database.Tx, group []*waiting) 
 			}
 			renewed = true
 		}
-		if err := w.work(ctx, tx); err != nil {
-			return nil, err
+		if w.denied = w.work(ctx, tx); w.denied != nil && !changedNothing(w.denied) {
+			return nil, w.denied
 		}
 	}
 	return entries, nil
+}
+
+// changedNothing reports whether an error of work means that it found a reason to change nothing. The rest of its group
+// is committed.
+func changedNothing(err error) bool {
+	return errors.Is(err, ErrTooMany) || errors.Is(err, ErrChanged) || errors.Is(err, errFence)
 }
 
 // Bounds on writes that failed and are tried again.

@@ -3,6 +3,8 @@ package ledger_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -185,5 +187,22 @@ func TestAnswersOfRuns(t *testing.T) {
 		require.NoError(t, l.RemoveRun(t.Context(), "acme", "run_1"))
 		noerr.Get(l.AddRun(t.Context(), r, ledger.RunBounds{Runs: 10, Bytes: 1 << 20, Keep: time.Hour}))(t)
 		assert.Empty(t, read().Answers)
+	})
+}
+
+// TestExpiredRunsMakeRoom: a run whose wait has expired does not count, though no process has ended it. The control
+// waits.
+func TestExpiredRunsMakeRoom(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		bounds := ledger.RunBounds{Runs: 1, Bytes: 1 << 20, Keep: time.Hour}
+		for n, until := range []time.Duration{time.Hour, -time.Second} {
+			r := ledger.Run{ID: fmt.Sprint("run_", n), Tenant: fmt.Sprint(n), Status: "queued", Created: time.Now(),
+				Content: []byte("{}"), Until: time.Now().Add(until)}
+			r.Version = noerr.Get(l.AddRun(t.Context(), r, bounds))(t)
+			noerr.Get(l.ChangeRun(t.Context(), r, false, nil, 0))(t)
+			_, err := l.AddRun(t.Context(), ledger.Run{ID: fmt.Sprint("run_next", n), Tenant: r.Tenant, Created: time.Now()}, bounds)
+			assert.Equal(t, until > 0, errors.Is(err, ledger.ErrTooMany), "%v", err)
+		}
 	})
 }

@@ -78,3 +78,29 @@ func TestAttackDeadlocks(t *testing.T) {
 	assert.Equal(t, []string{"0"}, queried(t, location,
 		"select deadlocks::text from pg_stat_database where datname = current_database()"))
 }
+
+// TestAttackRefusedWork: a tenant begins runs without end, of which it has as many as it may have. They do not break the
+// groups of others.
+func TestAttackRefusedWork(t *testing.T) {
+	location := stores["postgres"](t)
+	l := opened(t, ledger.Options{Location: location})
+	run := func(id string) error {
+		r := ledger.Run{ID: id, Tenant: "acme", Created: time.Now(), Content: []byte("{}")}
+		return noerr.Error(l.AddRun(t.Context(), r, ledger.RunBounds{Runs: 1, Bytes: 1 << 20, Keep: time.Hour}))
+	}
+	require.NoError(t, run("first"))
+	var all sync.WaitGroup
+	for n := range 16 {
+		all.Go(func() {
+			for i := range 20 {
+				assert.NoError(t, l.Append(t.Context(), entry(1000*n+i)))
+				assert.ErrorIs(t, run(fmt.Sprint(n, i)), ledger.ErrTooMany)
+			}
+		})
+	}
+	all.Wait()
+	assert.Len(t, found(t, l, ledger.Filter{Limit: 1000}), 16*20)
+	time.Sleep(time.Second) // until PostgreSQL has counted
+	assert.Equal(t, []string{"0"}, queried(t, location,
+		"select xact_rollback::text from pg_stat_database where datname = current_database()"))
+}

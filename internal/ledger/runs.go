@@ -79,8 +79,8 @@ func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version i
 			}
 		}
 		var waiting, bytes int
-		err = tx.Row(ctx, "select count(*), coalesce(sum(bytes), 0) from runs where tenant = ? and over = 0", []any{tenant},
-			&waiting, &bytes)
+		err = tx.Row(ctx, "select count(*), coalesce(sum(bytes), 0) from runs where tenant = ? and over = 0 and "+
+			"(writer is not null or until >= ?)", []any{tenant, now}, &waiting, &bytes)
 		if err == nil && (waiting >= bounds.Runs || bytes+max(r.Bytes, len(r.Content)) > bounds.Bytes) {
 			err = ErrTooMany
 		}

@@ -283,20 +283,26 @@ func (t *Tokens) Recheck(ctx context.Context, text string, token Token) error {
 // Exist reports whether a token was ever created, even one that no longer works. The first token is noticed within half
 // a second. Once Exist has reported true, it always does, also if the ledger is removed.
 func (t *Tokens) Exist(ctx context.Context) (bool, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	now := t.now()
-	if t.exist || !t.looked.IsZero() && now.Before(t.looked.Add(checkedFor)) {
+	t.mu.Lock()
+	exist, isKnown := t.exist, t.exist || !t.looked.IsZero() && now.Before(t.looked.Add(checkedFor))
+	t.mu.Unlock()
+	if isKnown {
+		return exist, nil
+	}
+	found, err, _ := t.reads.Do("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
+		defer cancel()
+		ids, err := t.documents.Names(ctx, noTenant)
+		if err != nil {
+			return false, err
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.exist, t.looked = t.exist || len(ids) > 0, now
 		return t.exist, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, readTime)
-	defer cancel()
-	ids, err := t.documents.Names(ctx, noTenant)
-	if err != nil {
-		return false, err
-	}
-	t.exist, t.looked = len(ids) > 0, now
-	return t.exist, nil
+	})
+	return found.(bool), err
 }
 
 // known returns a token that was found valid not long ago.
