@@ -92,7 +92,7 @@ func (l *Ledger) commit(ctx context.Context, group []*waiting) {
 	l.failed.Store(err != nil)
 	for i, w := range group {
 		own := err
-		if err != nil && len(group) > 1 {
+		if err != nil && len(group) > 1 && !database.IsDown(err) {
 			own = l.update(ctx, group[i:i+1])
 			if errors.Is(own, ErrKept) && !errors.Is(err, ErrKept) && !w.entry.Intended {
 				own = nil // the connection was lost after the group had been committed

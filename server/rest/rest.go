@@ -31,6 +31,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caisson-run/caisson"
@@ -90,11 +91,13 @@ type API struct {
 	keys     *keys
 	making   sync.Map // by memory.Sharer: a semaphore for those whose answers are made
 
-	mu       sync.Mutex
-	stopped  bool
-	stopping chan struct{}  // closed when stopped is set
-	working  sync.WaitGroup // the batches of runs
-	ending   sync.WaitGroup // the sessions of runs that have ended, and sweep
+	mu      sync.Mutex
+	stopped bool
+	// lastSaves is when the runs must have been saved, in nanoseconds since 1970; zero until the API is closed.
+	lastSaves atomic.Int64
+	stopping  chan struct{}  // closed when stopped is set
+	working   sync.WaitGroup // the batches of runs
+	ending    sync.WaitGroup // the sessions of runs that have ended, and sweep
 }
 
 // New returns the API of a host. The host and the sessions must be closed after the API.
@@ -239,6 +242,7 @@ func (a *API) Close(ctx context.Context) error {
 		cancelled = a.runs.cancelAll()
 		<-ended
 	}
+	a.lastSaves.Store(time.Now().Add(storeTime).UnixNano()) // of all runs together
 	a.runs.clear()
 	a.ending.Wait()
 	if cancelled > 0 {

@@ -113,6 +113,10 @@ func (r *run) store(write func(ctx context.Context, kept *ledger.Ledger) error) 
 	if err == nil {
 		ctx, cancel := context.WithTimeout(r.ctx, storeTime)
 		defer cancel()
+		if last := r.api.lastSaves.Load(); last != 0 {
+			ctx, cancel = context.WithDeadline(ctx, time.Unix(0, last))
+			defer cancel()
+		}
 		err = write(ctx, kept)
 	}
 	r.stored.unsaved = err != nil && !errors.Is(err, ledger.ErrChanged) && !errors.Is(err, ledger.ErrTooMany)

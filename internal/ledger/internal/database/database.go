@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -53,7 +54,9 @@ type DB struct {
 	// SQLite has one connection that writes, since a second would only wait for it. Its statements stay prepared;
 	// pgx does the same for those of PostgreSQL.
 	mu       sync.Mutex // held while it is used
-	log      string     // the path of its log
+	ends     atomic.Bool
+	broken   error  // of the latest transaction
+	log      string // the path of its log
 	commits  int
 	writer   *sql.Conn                       // nil with PostgreSQL
 	renew    func(ctx context.Context) error // replaces the writer
@@ -82,10 +85,12 @@ func Open(ctx context.Context, location string) (*DB, error) {
 func IsURL(location string) bool { return strings.Contains(location, "://") }
 
 // GiveUpAfter has all that waits for PostgreSQL fail, and all that will, once the database has answered nothing for a
-// time, until stop is called. With SQLite, it does nothing.
+// time, until stop is called. With SQLite, all transactions fail after one that did, such as since another process has
+// locked the file.
 func (d *DB) GiveUpAfter(silence time.Duration) (stop func()) {
 	if d.sockets == nil {
-		return func() {}
+		d.ends.Store(true)
+		return func() { d.ends.Store(false) }
 	}
 	return d.sockets.giveUpAfter(silence)
 }
@@ -142,6 +147,9 @@ func (d *DB) Update(ctx context.Context, work func(tx *Tx) error) error {
 	if err := d.unmoved(); err != nil {
 		return err
 	}
+	if d.ends.Load() && d.broken != nil {
+		return d.broken
+	}
 	if d.writer == nil { // it broke, and another could not be opened, such as on a full disk
 		if err := d.renew(context.WithoutCancel(ctx)); err != nil {
 			return err
@@ -150,6 +158,9 @@ func (d *DB) Update(ctx context.Context, work func(tx *Tx) error) error {
 	_, broken, err := transact(ctx, &Tx{d, d.writer, d.prepared, true}, "begin immediate", work)
 	if broken {
 		err = errors.Join(err, d.renew(context.WithoutCancel(ctx)))
+	}
+	if d.broken = nil; IsDown(err) {
+		d.broken = err
 	}
 	if d.commits++; err == nil && d.commits%shortenAfter == 0 {
 		d.shorten(context.WithoutCancel(ctx))
@@ -267,15 +278,15 @@ func (d *DB) onConn(
 	return begun, broken, err
 }
 
-// transact runs work in a transaction. The end of ctx ends neither the beginning nor the end of the transaction: nobody
-// would know whether they have had their effect. A connection that may still be in a transaction is broken, and must
-// not be used again. If the transaction has not begun, work was not called.
+// transact runs work in a transaction. The end of ctx does not end the end of the transaction, nor the beginning of one
+// that writes: nobody would know whether they have had their effect. A connection that may still be in a transaction is
+// broken, and must not be used again. If the transaction has not begun, work was not called.
 func transact(ctx context.Context, tx *Tx, begin string, work func(tx *Tx) error) (begun, broken bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, false, err
 	}
 	whole := context.WithoutCancel(ctx)
-	_, err = tx.conn.ExecContext(whole, begin)
+	_, err = tx.conn.ExecContext(tx.until(ctx), begin)
 	if begun = err == nil; begun {
 		err = work(tx)
 	}
