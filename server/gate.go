@@ -55,6 +55,10 @@ func (s *Server) routes() (http.Handler, error) {
 		if encryption := connectionFor(r).encryption(); encryption != nil {
 			r.TLS = encryption
 		}
+		fields := fieldsOf(r)
+		if fields > maxFields {
+			r.Trailer = nil // a map of thousands of names would be kept until the request has been answered
+		}
 		body := newBody(w, r, s.options.Limits)
 		answer := &answerWriter{ResponseWriter: w, connection: connectionFor(r), body: body}
 		defer answer.begins(http.StatusOK)
@@ -67,7 +71,7 @@ func (s *Server) routes() (http.Handler, error) {
 		if !g.admitsPage(w, r) {
 			return
 		}
-		if fieldsOf(r) > maxFields {
+		if fields > maxFields {
 			s.refuse(w, r, problem.Problem{Status: http.StatusRequestHeaderFieldsTooLarge, Detail: manyFields}, "fields")
 			return
 		}
