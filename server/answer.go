@@ -54,7 +54,7 @@ func (w *answerWriter) end(ctx context.Context, why error) {
 // begins gives up the rest of the body, once.
 func (w *answerWriter) begins(status int) {
 	w.begin.Do(func() {
-		ends := w.connection.endsAfter(status, w.body != nil && w.body.chunks)
+		ends := w.connection.endsAfter(status)
 		if w.body != nil && !ends {
 			w.body.ignoreRest()
 		}
@@ -124,8 +124,6 @@ type timedBody struct {
 	check func() error
 	// held counts the bytes that have arrived. It is set once the caller is known.
 	held *memory.Request
-	// chunks is set if the client does not say how long the body is.
-	chunks bool
 	// expects is set while the client waits to be told that it may send the body.
 	expects bool
 	ended   bool
@@ -142,8 +140,7 @@ func newBody(w http.ResponseWriter, r *http.Request, limits Limits) *timedBody {
 	_ = deadlines.SetReadDeadline(time.Now().Add(limits.Body))
 	return &timedBody{
 		ReadCloser: http.MaxBytesReader(w, r.Body, limits.BodyBytes), deadlines: deadlines,
-		connection: connectionFor(r), chunks: r.ContentLength < 0,
-		expects: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
+		connection: connectionFor(r), expects: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	mathrand "math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"runtime"
 	"slices"
@@ -547,51 +546,3 @@ func TestAttackRequestsForNothing(t *testing.T) {
 	require.NoError(t, response.Body.Close())
 	assert.Equal(t, http.StatusUnauthorized, response.StatusCode)
 }
-
-// TestAttackBodiesInSmallChunks: bodies of clients without a token that come in chunks of one byte, each of which takes
-// as long as a hundred bytes in one piece, are not read. The control is a body whose length is known.
-func TestAttackBodiesInSmallChunks(t *testing.T) {
-	for _, chunks := range []bool{true, false} {
-		client, server := net.Pipe()
-		defer client.Close()
-		of := newConnections(nil, nil, Limits{Connections: 64, HeaderBytes: 32 << 10, Refusal: time.Minute})
-		c := of.hold(server)
-		defer c.Close()
-		require.True(t, c.handles())
-		header := make(http.Header)
-		read := 0
-		body := &timedBody{ReadCloser: counted{c, &read}, deadlines: http.NewResponseController(httptest.NewRecorder()), connection: c, chunks: chunks}
-		go func() {
-			for range 100 {
-				_, _ = io.WriteString(client, strings.Repeat("1\r\nx\r\n", 1000))
-			}
-			_ = client.Close()
-		}()
-		answer := &answerWriter{ResponseWriter: withHeader{httptest.NewRecorder(), header}, connection: c, body: body}
-		answer.WriteHeader(http.StatusUnauthorized)
-		assert.Equal(t, chunks, header.Get("Connection") == "close")
-		assert.Equal(t, !chunks, read > 0)
-		_, err := c.Read(make([]byte, 1)) // as net/http does to use the connection again
-		assert.Equal(t, chunks, errors.Is(err, io.EOF), err)
-	}
-}
-
-// counted counts bytes that are read.
-type counted struct {
-	net.Conn
-	read *int
-}
-
-func (c counted) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	*c.read += n
-	return n, err
-}
-
-// withHeader has a header of its own.
-type withHeader struct {
-	http.ResponseWriter
-	header http.Header
-}
-
-func (w withHeader) Header() http.Header { return w.header }

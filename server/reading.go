@@ -100,19 +100,14 @@ func (c *connection) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// endsAfter reports whether the connection ends after an answer: if the request's token stopped working meanwhile, or
-// if no token of the request works and its body is in chunks, each of which may take as long to read as a hundred bytes
-// in one piece.
-func (c *connection) endsAfter(status int, chunks bool) bool {
+// endsAfter reports whether the connection ends after an answer, since the request's token stopped working meanwhile.
+func (c *connection) endsAfter(status int) bool {
 	if c == nil {
 		return false
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	if c.running {
-		return status == http.StatusUnauthorized
-	}
-	return chunks
+	return c.running && status == http.StatusUnauthorized
 }
 
 // readsNoMore stops reading from a connection that ends after the answer. Otherwise net/http reads the rest of a body,
