@@ -546,7 +546,7 @@ var guardFaults = []guardFault{
 	{name: "host functions that wait for a processor are blamed", pkg: "runtime/internal/watchdog", attack: "TestAttackStarvedHostFunctions",
 		edits: in("runtime/internal/watchdog/watchdog.go", "	if goroutinesRun {\n		g.inHost++\n	}\n", "	g.inHost++\n")},
 	{name: "records are committed in the order in which they come", pkg: "internal/ledger", attack: "TestAttackRecordsInTheWay",
-		edits: in("internal/ledger/append.go", "	tenant := w.entry.Tenant\n", "	tenant := \"\"\n")},
+		edits: in("internal/ledger/turns.go", "	tenant := w.entry.Tenant\n", "	tenant := \"\"\n")},
 	{name: "what is written waits for readers of other processes", pkg: "internal/ledger/internal/database",
 		attack: "TestAttackReadersOfOtherProcesses",
 		edits:  in("internal/ledger/internal/database/database.go", "\"pragma busy_timeout = 0\", ", "")},
