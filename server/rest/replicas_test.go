@@ -146,6 +146,28 @@ func TestAnswersOfTwoServers(t *testing.T) {
 	assert.Zero(t, answers)
 }
 
+// TestAttackOutputsAfterARestart: a client submits outputs up to the bound of its tenant, and goes on after a restart, when
+// no server has the run in memory. The bound still holds. The control is the server before.
+func TestAttackOutputsAfterARestart(t *testing.T) {
+	options := rest.Options{Runs: rest.RunOptions{Bytes: 200 << 10}}
+	first := newWorld(t, options)
+	started := first.start("ada", `{"calls":[{"name":"ask_user","arguments":{"question":"1?"}},
+		{"name":"ask_user","arguments":{"question":"2?"}},{"name":"ask_user","arguments":{"question":"3?"}},
+		{"name":"ask_user","arguments":{"question":"4?"}}]}`)
+	waits := first.until(started.ID, "ada", "requires_action")
+	submit := func(w *world, n, length int) int {
+		return w.request("POST", "/v1/runs/"+started.ID+"/submit_tool_outputs", "ada",
+			output(waits.Pending[n].CallID, strings.Repeat("x", length))).status
+	}
+	require.Equal(t, 202, submit(first, 0, 70<<10))
+	require.Equal(t, 202, submit(first, 1, 70<<10))
+	require.Equal(t, 429, submit(first, 2, 70<<10), "the control")
+	require.NoError(t, first.api.Close(t.Context()))
+	second := replicaOf(t, first, options)
+	require.Equal(t, 429, submit(second, 2, 70<<10))
+	require.Equal(t, 202, submit(second, 2, 1<<10))
+}
+
 // TestRunsSurviveARestart: a run that waits goes on when another server has taken the place of the one that began it.
 func TestRunsSurviveARestart(t *testing.T) {
 	first := newWorld(t, rest.Options{})
