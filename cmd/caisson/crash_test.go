@@ -88,6 +88,7 @@ func kill(t *testing.T, s *served) {
 func TestAttackKills(t *testing.T) {
 	for name, location := range crashStores {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they wait for most of their time
 			state, url := location(t)
 			l := newLoad(t, 1, state, url)
 			l.start()
