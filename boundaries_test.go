@@ -102,7 +102,7 @@ var owners = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk":   {"server/mcp"},
 	"golang.org/x/sys":                         {"runtime/internal/engine", "hostfuncs/files", "server"},
 	"golang.org/x/time":                        {"internal/rates", "internal/sampling"},
-	"golang.org/x/sync":                        {"server/auth"},
+	"golang.org/x/sync":                        {"internal/ledger", "server/auth"},
 	"github.com/hashicorp/golang-lru/v2":       {"executor", "server"},
 	"golang.org/x/term":                        {"cmd"},
 	"golang.org/x/net":                         {"wasm-tools/internal/page"},

@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
 )
 
@@ -96,6 +98,7 @@ type Ledger struct {
 	beating     sync.Once
 	late        late
 	failed      atomic.Bool // the latest attempt to write
+	checks      singleflight.Group
 	keysTaken   atomic.Int64
 	keysBytes   atomic.Int64 // of the answers since keys were last forgotten
 }

@@ -110,3 +110,20 @@ func TestAttackSilentDatabase(t *testing.T) {
 	silence.Unlock()
 	require.Eventually(t, func() bool { return read() == nil }, 20*time.Second, 100*time.Millisecond)
 }
+
+// TestAttackSilentDatabaseIsNotReady: the database stops answering while nobody writes. A check notices that, and that
+// it answers again. The control is the check before.
+func TestAttackSilentDatabaseIsNotReady(t *testing.T) {
+	location, silence := silenced(t)
+	l := opened(t, ledger.Options{Location: location})
+	require.NoError(t, l.Check(t.Context()))
+	silence.Lock()
+	require.Eventually(t, func() bool { return l.Check(t.Context()) != nil }, 15*time.Second, 100*time.Millisecond)
+	for range 3 {
+		began := time.Now()
+		require.Error(t, l.Check(t.Context()))
+		assert.Less(t, time.Since(began), 4*time.Second)
+	}
+	silence.Unlock()
+	require.Eventually(t, func() bool { return l.Check(t.Context()) == nil }, 30*time.Second, 100*time.Millisecond)
+}

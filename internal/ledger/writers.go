@@ -104,17 +104,49 @@ func (l *Ledger) beat(ctx context.Context) {
 	}
 }
 
-// Check returns why the ledger cannot be written, or nil. It tries if writing has failed before.
+const (
+	checkTime = 2 * time.Second // until a check fails
+	// silentTime is the time after which a check asks the database, since it has answered nothing else meanwhile.
+	silentTime = renewEvery + time.Second
+)
+
+var errSilent = errors.New("the database does not answer")
+
+// Check returns why the ledger cannot be read or written, or nil. It tries to write if that has failed before, and to
+// read if the database has been silent.
 func (l *Ledger) Check(ctx context.Context) error {
-	if !l.failed.Load() {
+	hasFailed := l.failed.Load()
+	if !hasFailed && time.Since(l.database.LastAnswer()) < silentTime {
 		return nil
+	}
+	done := l.checks.DoChan("", func() (any, error) { return nil, l.try(context.WithoutCancel(ctx), hasFailed) })
+	over := time.NewTimer(checkTime)
+	defer over.Stop()
+	select {
+	case tried := <-done:
+		return l.failure("check", tried.Err)
+	case <-over.C:
+		return l.failure("check", errSilent)
+	case <-ctx.Done():
+		return l.failure("check", ctx.Err())
+	}
+}
+
+func (l *Ledger) try(ctx context.Context, write bool) error {
+	if !write {
+		ctx, cancel := context.WithTimeout(ctx, leaseTime)
+		defer cancel()
+		return l.database.View(ctx, func(tx *database.Tx) error {
+			_, err := l.now(ctx, tx)
+			return err
+		})
 	}
 	err := l.register(ctx)
 	if err == nil {
 		err = l.beatOnce(ctx)
 	}
 	l.failed.Store(err != nil)
-	return l.failure("check", err)
+	return err
 }
 
 func (l *Ledger) beatOnce(ctx context.Context) error {

@@ -8,7 +8,10 @@ import (
 )
 
 // Between two looks at a run on which another process works.
-const lookAgain = 200 * time.Millisecond
+const (
+	lookAgain = 200 * time.Millisecond
+	lookLater = time.Second // at one that waits
+)
 
 // stopRun cancels a run, wherever it is, and returns it as it is then.
 func (x *exchange) stopRun(r *run) (*run, error) {
@@ -98,8 +101,12 @@ func (r *run) mirror(ctx context.Context, kept *ledger.Ledger) {
 			r.events.close()
 			return
 		}
+		wait := lookAgain
+		if !row.IsHeld { // it waits, perhaps for a day
+			wait = lookLater
+		}
 		select {
-		case <-time.After(lookAgain):
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return
 		case <-r.api.stopping:

@@ -49,6 +49,7 @@ type DB struct {
 	reserving *sql.Conn // of PostgreSQL, what holds the reserved numbers
 	sockets   *sockets  // of PostgreSQL
 	few       few
+	answered  atomic.Int64 // when it has last ended a transaction, in nanoseconds since 1970
 	unmoved   func() error // of SQLite, fails if the file is not there any more: using it would succeed
 
 	// SQLite has one connection that writes, since a second would only wait for it. Its statements stay prepared;
@@ -92,8 +93,11 @@ func (d *DB) GiveUpAfter(silence time.Duration) (stop func()) {
 		d.ends.Store(true)
 		return func() { d.ends.Store(false) }
 	}
-	return d.sockets.giveUpAfter(silence)
+	return d.sockets.giveUpAfter(silence, &d.answered)
 }
+
+// LastAnswer returns when the database has last ended a transaction of this process.
+func (d *DB) LastAnswer() time.Time { return time.Unix(0, d.answered.Load()) }
 
 // Close closes the database, once transactions have ended.
 func (d *DB) Close() error {
@@ -294,9 +298,7 @@ func transact(ctx context.Context, tx *Tx, begin string, work func(tx *Tx) error
 		_, err = tx.conn.ExecContext(whole, "commit")
 	}
 	if err == nil {
-		if tx.db.sockets != nil {
-			tx.db.sockets.answers.Add(1)
-		}
+		tx.db.answered.Store(time.Now().UnixNano())
 		return true, false, nil
 	}
 	_, undone := tx.conn.ExecContext(whole, "rollback")

@@ -19,7 +19,6 @@ type sockets struct {
 	mu      sync.Mutex
 	open    map[*socket]struct{}
 	givenUp bool
-	answers atomic.Int64 // how often the database has ended a transaction
 }
 
 // socket is one of the connections.
@@ -65,19 +64,20 @@ func (s *sockets) giveUp() {
 	clear(s.open)
 }
 
-// giveUpAfter gives up once the database has answered nothing for a time, until stop is called.
-func (s *sockets) giveUpAfter(silence time.Duration) (stop func()) {
+// giveUpAfter gives up once the database has answered nothing for a time, until stop is called. answered changes with
+// each answer.
+func (s *sockets) giveUpAfter(silence time.Duration, answered *atomic.Int64) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		clock := time.NewTicker(silence)
 		defer clock.Stop()
-		for before := s.answers.Load(); ; {
+		for before := answered.Load(); ; {
 			select {
 			case <-ended:
 				return
 			case <-clock.C:
 			}
-			now := s.answers.Load()
+			now := answered.Load()
 			if now == before {
 				s.giveUp()
 				return
