@@ -42,7 +42,7 @@ func TestAttackKeysOfTwoServers(t *testing.T) {
 	assert.Equal(t, ids[0][0], of[tool.Record](again, 200).CallID)
 	assert.Equal(t, "true", again.header.Get("Idempotent-Replayed"))
 	assert.Equal(t, 422, third.request("POST", "/v1/calls", "ada", `{"name":"echo"}`, "Idempotency-Key", "0").status)
-	db := noerr.Get(sql.Open("sqlite", filepath.Join(third.state, "ledger", "ledger.db")))(t)
+	db := noerr.Get(sql.Open("sqlite", filepath.Join(third.state, "ledger", "ledger.db")+"?_pragma=busy_timeout(10000)"))(t)
 	defer db.Close()
 	var answer []byte
 	require.NoError(t, db.QueryRowContext(t.Context(), "select answer from keys where answer is not null").Scan(&answer))
@@ -109,7 +109,7 @@ func TestAnswersOfTwoServers(t *testing.T) {
 	servers := []*world{first, replicaOf(t, first, rest.Options{})}
 	waits := servers[1].until(started.ID, "ada", "requires_action")
 	require.Len(t, waits.Pending, calls)
-	db := noerr.Get(sql.Open("sqlite", filepath.Join(first.state, "ledger", "ledger.db")))(t)
+	db := noerr.Get(sql.Open("sqlite", filepath.Join(first.state, "ledger", "ledger.db")+"?_pragma=busy_timeout(10000)"))(t)
 	defer db.Close()
 	stored := func() (content string) {
 		require.NoError(t, db.QueryRowContext(t.Context(), "select content from runs where id = ?", started.ID).Scan(&content))
@@ -228,7 +228,7 @@ func TestAttackRunsOfDeadServers(t *testing.T) {
 	waits := first.start("ada", household)
 	<-first.waiting
 	first.until(waits.ID, "ada", "requires_action")
-	db := noerr.Get(sql.Open("sqlite", filepath.Join(first.state, "ledger", "ledger.db")))(t)
+	db := noerr.Get(sql.Open("sqlite", filepath.Join(first.state, "ledger", "ledger.db")+"?_pragma=busy_timeout(10000)"))(t)
 	defer db.Close()
 	require.Eventually(t, func() bool {
 		noerr.Get(db.ExecContext(t.Context(), "update writers set until = 0"))(t) // the first renews it now and then
@@ -253,7 +253,7 @@ func TestAttackFrozenServersGoOn(t *testing.T) {
 	second := replicaOf(t, first, rest.Options{})
 	started := first.start("ada", `{"calls":[{"name":"wait"},{"name":"echo","arguments":{"n":1}}]}`)
 	<-first.waiting
-	db := noerr.Get(sql.Open("sqlite", filepath.Join(first.state, "ledger", "ledger.db")))(t)
+	db := noerr.Get(sql.Open("sqlite", filepath.Join(first.state, "ledger", "ledger.db")+"?_pragma=busy_timeout(10000)"))(t)
 	defer db.Close()
 	noerr.Get(db.ExecContext(t.Context(), "delete from writers"))(t)
 	second.until(started.ID, "ada", "failed")
@@ -292,7 +292,7 @@ func TestFinishedRunsMakeRoom(t *testing.T) {
 func TestRunsThatCannotBeAdded(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	w.until(w.start("ada", `{"calls":[]}`).ID, "ada", "completed")
-	db := noerr.Get(sql.Open("sqlite", filepath.Join(w.state, "ledger", "ledger.db")))(t)
+	db := noerr.Get(sql.Open("sqlite", filepath.Join(w.state, "ledger", "ledger.db")+"?_pragma=busy_timeout(10000)"))(t)
 	defer db.Close()
 	noerr.Get(db.ExecContext(t.Context(), "alter table runs rename to hidden"))(t)
 	w.request("POST", "/v1/runs", "ada", `{"calls":[]}`).refused(503)
