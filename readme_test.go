@@ -210,6 +210,33 @@ func TestFeaturesHaveTests(t *testing.T) {
 	assert.Greater(t, features, 30)
 }
 
+// TestAttacksHaveTests: the tests and guards that docs/attacks.md names exist.
+func TestAttacksHaveTests(t *testing.T) {
+	tests := map[string]bool{}
+	for _, s := range sources(t) {
+		for _, declaration := range s.syntax.Decls {
+			if function, ok := declaration.(*ast.FuncDecl); ok && s.test {
+				tests[function.Name.Name] = true
+			}
+		}
+	}
+	page := string(noerr.Get(os.ReadFile(filepath.Join("docs", "attacks.md")))(t))
+	named := regexp.MustCompile("`(Test[A-Za-z0-9_]+)[`/]").FindAllStringSubmatch(page, -1)
+	assert.Greater(t, len(named), 300)
+	for _, match := range named {
+		assert.True(t, tests[match[1]], "there is no %s", match[1])
+	}
+	guards := string(noerr.Get(os.ReadFile("guards_test.go"))(t))
+	for line := range strings.Lines(page) {
+		if !strings.Contains(line, "guard") {
+			continue
+		}
+		for _, match := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(line, -1) {
+			assert.Contains(t, guards, `"`+match[1]+`"`, line)
+		}
+	}
+}
+
 // anchors returns the anchors of a document's headings.
 func anchors(t *testing.T, document string) (all []string) {
 	t.Helper()
