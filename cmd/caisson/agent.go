@@ -78,7 +78,8 @@ func newAgentSet(o options) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&agent.Mode, "mode", "", "store `MODE` for the program that runs the agent, such as smart-reasoning")
+	flags.StringVar(&agent.Mode, "mode", "",
+		"store the text `MODE`, such as smart-reasoning; only the program that runs the agent uses it")
 	flags.IntVar(&agent.MaxIterations, "max-iterations", 10, // as [agents.Store.Save]
 		"store that the program may ask the model `N` times in one run")
 	flags.BoolVar(&agent.Reflection, "reflection", false, "store that the agent reviews its own work")
@@ -198,10 +199,11 @@ func (o *options) agentFolderFlag(command *cobra.Command) {
 	o.tenantFlag(command, "the agents of the tenant `NAME`")
 }
 
-func (o *options) agentFlag(command *cobra.Command) {
+// agentFlag adds the flags for an agent. use says what --tenant does.
+func (o *options) agentFlag(command *cobra.Command, use string) {
 	command.Flags().Func("agent", "limit the tools to those of the agent `NAME`; see \"caisson agent --help\"",
 		parsedInto(&o.agent, parseAgent))
-	o.tenantFlag(command, "make calls for the tenant `NAME`; --agent then names one of this tenant's agents")
+	o.tenantFlag(command, use)
 }
 
 func (o *options) tenantFlag(command *cobra.Command, usage string) {

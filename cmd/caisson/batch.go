@@ -66,9 +66,9 @@ func newBatch(given options) *cobra.Command {
 		"of them")
 	flags.StringVar(&o.resumed, "resume", "", "resume the paused batch `BATCH-ID|STATE-FILE`")
 	flags.StringArrayVar(&o.approve, "approve", nil,
-		"with --resume: approve the call `CALL-ID@FINGERPRINT[=once|session|DURATION]`, if its fingerprint is unchanged; "+
-			"=session also approves identical calls later in this command, =DURATION (such as =10m) those within that time "+
-			"(default =once); repeatable")
+		"with --resume: approve a call if its fingerprint is unchanged: `CALL-ID@FINGERPRINT[=once|session|DURATION]`; "+
+			"=once approves only this call (the default), =session also identical calls later in this command, =10m also "+
+			"identical calls within 10 minutes; repeatable")
 	flags.StringArrayVar(&o.refuse, "refuse", nil,
 		"with --resume: refuse the call `CALL-ID[=REASON]`; the model sees the reason; repeatable")
 	o.runFlags(command, "every call", "64KiB, or an equal share of 256KiB if the batch has more than four calls",
@@ -211,8 +211,8 @@ of JSON:
 
 "tool_calls" are the calls for the client to run, in the provider's format; "call_ids" are
 their Caisson ids. "approvals" lists what needs approval: tool, arguments, permissions, the
-tools it may call ("callees"), the reason, and a fingerprint: a hash of the call, with its
-tool, complete arguments, context values and permissions.
+tools it may call ("callees"), the reason, and a fingerprint: a hash of the call and of what
+decides its effect, such as its tool, complete arguments, context values and permissions.
 
 Resume the batch with --resume within 24 hours. Each pause can be resumed once. Pass the
 same flags again; the printed hint has the full command. A resumed batch that is killed

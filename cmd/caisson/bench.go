@@ -11,8 +11,9 @@ import (
 const benchHelp = `Compare Caisson's speed with the alternatives on this machine. One small tool runs natively,
 in plain wazero, in Extism's Go SDK and in Caisson's sandbox. There are versions of it in C,
 Rust and Go, and an Extism plug-in in AssemblyScript. The report also covers the cost of
-metering, and compares calls of script tools with starting the native Python and Node. Runs
-of the configurations being compared are interleaved, and every result is checked.
+counting instructions (metering), and compares calls of script tools with starting the
+native Python and Node. Runs of the configurations being compared are interleaved, and
+every result is checked.
 
 On an idle machine, a full run takes a few minutes, and --short less than half a minute.
 Compare ratios rather than times: ratios carry over to other machines.

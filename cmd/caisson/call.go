@@ -20,8 +20,8 @@ const callHelp = `Run one tool and print its output. Arguments are KEY=VALUE wor
 command line, in a file (@FILE), or on standard input (-). The default is {}.
 
 If the tool's schema allows a string for the parameter KEY, VALUE is taken literally.
-Otherwise it is read as JSON, such as 3, true or [1, 2]. A VALUE that the parameter cannot
-have is a usage error (exit code 2), for which --json prints no record.
+Otherwise it is read as JSON, such as 3, true or [1, 2]. A VALUE of the wrong type for KEY
+is a usage error (exit code 2). Then --json prints no record.
 
 The tool's log goes to standard error, with the tool's name before each line. Characters
 that could change the terminal are printed as escapes, such as \x1b. With --json, one line

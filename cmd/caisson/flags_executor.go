@@ -40,12 +40,12 @@ func (o *options) executorFlags(command *cobra.Command, every, uncut string) {
 // runFlags adds the flags of commands that run calls. state says what they store in the state folder.
 func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
 	o.toolFlags(command)
-	o.agentFlag(command)
+	o.agentFlag(command, "make calls for the tenant `NAME`; --agent then names one of this tenant's agents")
 	o.limitFlags(command)
 	o.executorFlags(command, every, uncut)
 	o.stateFlag(command, state)
 	o.ledgerFlag(command, "keep records, agents and tokens")
-	o.checkpointFlag(command)
+	o.checkpointFlag(command, signsRecords)
 	command.Flags().BoolVar(&o.recordInputs, "record-inputs", false,
 		"record what the host answers each call, at most 8 MiB, so that \"caisson replay\" can run it again (default: the "+
 			"policy's record_inputs)")

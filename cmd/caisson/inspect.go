@@ -57,7 +57,7 @@ func newInspect(o options) *cobra.Command {
 	}
 	command.Flags().BoolVar(&onlyManifest, "manifest", false, "of a module: print only a manifest to start from")
 	o.toolFlags(command)
-	o.agentFlag(command)
+	o.agentFlag(command, "with --agent: use the agents of the tenant `NAME`")
 	o.stateFlag(command, "with --agent: agents are stored in `DIR`")
 	o.ledgerFlag(command, "with --agent: agents are stored")
 	o.limitFlags(command)

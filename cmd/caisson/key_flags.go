@@ -16,11 +16,23 @@ type checkpointKey struct {
 	key  ed25519.PrivateKey
 }
 
-// checkpointFlag adds the flag for the key that signs records.
-func (o *options) checkpointFlag(command *cobra.Command) {
-	command.Flags().Func("checkpoint-key",
-		"sign records with the Ed25519 key in the PEM `FILE`, as \"openssl genpkey -algorithm ed25519\" writes it (default: "+
-			"a key in the state folder; with --ledger, none)", parsedInto(&o.checkpoints, readCheckpointKey))
+// The uses of the key that signs records. Even commands that only read records may sign: each opens the ledger, which
+// then stores the records of interrupted calls, and signs when it is closed.
+const (
+	signsRecords = "sign records with the Ed25519 key in the PEM `FILE`, as \"openssl genpkey -algorithm ed25519\" " +
+		"writes it; all commands that use these records need the same key (default: a key in the state folder; with " +
+		"--ledger, none)"
+	signsInterrupted = "sign with the Ed25519 key in the PEM `FILE` if this command finds interrupted calls, whose " +
+		"records it then stores; all commands that use these records need the same key (default: a key in the state " +
+		"folder; with --ledger, none)"
+	checksSignatures = "checkpoints must be signed with the Ed25519 key in the PEM `FILE`; if this command finds " +
+		"interrupted calls, it stores their records and signs with this key (default: a key in the state folder; with " +
+		"--ledger, any key is accepted)"
+)
+
+// checkpointFlag adds the flag for the key that signs records. use says what the command does with it.
+func (o *options) checkpointFlag(command *cobra.Command, use string) {
+	command.Flags().Func("checkpoint-key", use, parsedInto(&o.checkpoints, readCheckpointKey))
 }
 
 func readCheckpointKey(file string) (checkpointKey, error) {

@@ -54,7 +54,7 @@ func newList(o options) *cobra.Command {
 		},
 	}
 	o.toolFlags(command)
-	o.agentFlag(command)
+	o.agentFlag(command, "with --agent: use the agents of the tenant `NAME`")
 	o.stateFlag(command, "with --agent: agents are stored in `DIR`")
 	o.ledgerFlag(command, "with --agent: agents are stored")
 	o.cacheFlag(command,

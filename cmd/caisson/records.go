@@ -44,10 +44,10 @@ Formats:
             hashes of removed records; the program examples/verify does this. The flags
             that select calls cannot be combined with this format.`
 
-const recordsVerifyHelp = `Check that all records are as they were written: that none was changed, moved to another's
-place, or removed other than by age, by number or by "caisson records erase". Also check
-that each checkpoint (a signed hash of all records until then) was signed with the key of
-this ledger (the store of the records). --json prints the public key ("key"). In a
+const recordsVerifyHelp = `Check that all records are as they were written: that none was changed, moved or removed.
+Records that were removed by age, by number or by "caisson records erase" are no error. Also
+check that each checkpoint (a signed hash of all records until then) was signed with the key
+of this ledger (the database of the records). --json prints the public key ("key"). In a
 PostgreSQL database (--ledger), only processes with --checkpoint-key have signed.
 
 The exit code is 1 if something is wrong.`
@@ -74,7 +74,9 @@ func (o *options) recordsCommand(
 		return o.withLedger(command.Context(), func(kept *ledger.Ledger) error { return work(command.Context(), kept, args) })
 	}
 	o.ledgerFlags(command)
-	o.checkpointFlag(command)
+	if command.Flags().Lookup("checkpoint-key") == nil {
+		o.checkpointFlag(command, signsInterrupted)
+	}
 	return command
 }
 
@@ -109,7 +111,7 @@ func (o *options) ledgerFlag(command *cobra.Command, use string) {
 func filterFlags(command *cobra.Command, f *ledger.Filter) {
 	flags := command.Flags()
 	flags.StringVar(&f.Tool, "tool", "", "only calls of the tool `NAME`")
-	flags.Func("tenant", "only calls for the tenant `NAME`; \"\" is for those without a tenant", pointedTo(&f.Tenant))
+	flags.Func("tenant", "only calls for the tenant `NAME`; \"\" is the default tenant", pointedTo(&f.Tenant))
 	flags.StringVar(&f.User, "user", "", "only calls for the user `NAME`")
 	flags.StringVar(&f.Session, "session", "", "only calls of the session `ID`")
 	flags.Func("outcome", "only calls that ended as `OUTCOME`: success, or a kind of failure such as denied",
@@ -215,7 +217,7 @@ func newRecordsShow(o options) *cobra.Command {
 		Use: "show CALL-ID", Short: "print the record of a call as it is stored",
 		Long: "Print the record of a call as it is stored, as one JSON object. \"caisson explain\" explains\n" +
 			"it. A unique prefix of the id is enough, of at least 8 characters; calls of the same minute\n" +
-			"can share these. Of recorded inputs, it prints the size.",
+			"can share these. For inputs recorded with --record-inputs, only their size is printed.",
 		Args: positional(1, 1, "a CALL-ID"),
 	}
 	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, args []string) error {
@@ -289,6 +291,7 @@ func newRecordsVerify(o options) *cobra.Command {
 		Use: "verify", Short: "check that all records are as they were written", Long: recordsVerifyHelp,
 	}
 	o.outputFlags(command, "print one JSON object")
+	o.checkpointFlag(command, checksSignatures)
 	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
 		v, err := kept.Verify(ctx)
 		if err != nil {
@@ -304,7 +307,7 @@ func newRecordsVerify(o options) *cobra.Command {
 			return err
 		}
 		return failed(exitFailed, "the ledger is not as it was written",
-			`"caisson records export --format evidence" writes what there is, for whoever looks into it`)
+			`"caisson records export --format evidence" writes the evidence to examine`)
 	})
 }
 
@@ -349,13 +352,13 @@ func newRecordsErase(o options) *cobra.Command {
 		Long: recordsEraseHelp, Example: "  caisson records erase --tenant acme --user ann --yes",
 	}
 	flags := command.Flags()
-	flags.Func("tenant", "the tenant `NAME`; \"\" is for calls without a tenant", pointedTo(&tenant))
+	flags.Func("tenant", "the tenant `NAME`; \"\" is the default tenant", pointedTo(&tenant))
 	flags.StringVar(&user, "user", "", "only the records of the tenant's user `NAME`")
 	flags.BoolVar(&yes, "yes", false, "erase the records; without it, the command says how many it would erase, and fails")
 	o.outputFlags(command, "print one JSON object")
 	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
 		if tenant == nil {
-			return usageError(o.command, `erase needs --tenant NAME; --tenant "" is for calls without a tenant`)
+			return usageError(o.command, `erase needs --tenant NAME; --tenant "" is the default tenant`)
 		}
 		if !yes {
 			n := 0

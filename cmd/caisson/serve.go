@@ -85,7 +85,7 @@ func newServe(given options) *cobra.Command {
 	flags.StringVar(&o.key, "tls-key", "", "the private key of the --tls-cert certificate, in the PEM `FILE`")
 	flags.Func("max-body",
 		"refuse a request whose body is larger than `SIZE` (default 16MiB), takes longer than a minute to arrive, or would "+
-			"raise the total of its tenant's open requests above four times SIZE",
+			"make the bodies of its tenant's open requests together larger than four times SIZE",
 		parsedInto(&o.Limits.BodyBytes, func(text string) (int64, error) {
 			size, err := parseSize(text)
 			return int64(size), err
@@ -96,13 +96,14 @@ func newServe(given options) *cobra.Command {
 	flags.Func("max-requests",
 		"answer at most `N` requests of one tenant at a time, event streams included (default: a quarter of "+
 			"--max-connections)", parsedInto(&o.Limits.Requests, parseCount))
-	flags.Func("rate", "answer at most `N` requests a second of one token, in bursts of twice as many (default 200)",
+	flags.Func("rate",
+		"answer at most `N` requests per second for each token; a burst may have twice as many (default 200)",
 		parsedInto(&o.Limits.Rate, parseRate))
 	o.keepFlags(command)
 	flags.Func("durability",
-		"answer calls once their records are durable (`MODE` full, the default), or before (relaxed): "+
-			"after a crash, the newest records of read-only calls are then missing, and other calls have the kind "+
-			"unknown_outcome", parsedInto(&o.relaxed, func(text string) (bool, error) {
+		"`MODE` full: answer a call when its record is on the disk; relaxed: answer before, so that after a crash the "+
+			"newest read-only calls have no record, and the newest other calls have the kind unknown_outcome (default full)",
+		parsedInto(&o.relaxed, func(text string) (bool, error) {
 			if text != "full" && text != "relaxed" {
 				return false, errors.New("it must be full or relaxed")
 			}

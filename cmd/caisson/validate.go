@@ -19,11 +19,11 @@ searched recursively for manifests, and for a caisson.yaml at the top. Modules a
 but never run. A policy's rules are compared with the tools that it loads and with the
 manifests that are checked in the same command. A rule that applies to none of these
 causes a warning. There is also a warning if every call of a tool would fail, for example
-because a granted directory is missing, or because a manifest of the policy's tools cannot
-be read.
+because a granted directory is missing, and if a manifest in the policy's tool folders
+cannot be read.
 
-The exit code is 2 if there are problems and 0 if there are none. Warnings change it only
-with --strict, because they may be intended.`
+The exit code is 2 if there are problems and 0 if there are none. The cause of a warning
+may be intended. So warnings do not change the exit code, unless --strict is given.`
 
 func newValidate(o options) *cobra.Command {
 	v := validation{options: &o}

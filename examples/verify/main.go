@@ -33,7 +33,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "verify:", err)
 		os.Exit(2)
 	}
-	fmt.Printf("%d entries, %d of them removed, %d checkpoints, %d faults\n", v.entries, v.removed, v.checkpoints,
+	fmt.Printf("entries: %d (removed: %d), checkpoints: %d, faults: %d\n", v.entries, v.removed, v.checkpoints,
 		len(v.faults))
 	if len(v.faults) > 0 {
 		os.Exit(1)
