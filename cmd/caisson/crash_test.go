@@ -223,7 +223,7 @@ func (l *load) answered(client *http.Client, server int, key, body, line string)
 		switch kind := record.Result.Kind; {
 		case kind == tool.UnknownOutcome:
 			l.doubt[key] = true
-		case kind == tool.Busy: // it has not run
+		case kind == tool.Busy || kind == tool.Cancelled: // it has not run, or its client has waited too long
 		case assert.True(l.t, record.Result.Success, string(content)) && !record.Unrecorded:
 			l.calls[record.CallID] = kind
 			if line != "" {
