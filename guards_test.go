@@ -582,7 +582,7 @@ var guardFaults = []guardFault{
 	{name: "a connection is kept for any request", pkg: "server", attack: "TestAttackConnectionsWithoutToken",
 		edits: in("server/connections.go", "if !one.running && (found == nil", "if !one.running && !one.handled.Load() && (found == nil")},
 	{name: "made-up tokens are read at once", pkg: "server/auth", attack: "TestAttackMadeUpTokens",
-		edits: in("server/auth/tokens.go", "	if isKnown {\n		s, err", "	if true {\n		s, err")},
+		edits: in("server/auth/tokens.go", "	if !isKnown {\n		leave, err", "	if false {\n		leave, err")},
 	{name: "revoked tokens are read at once", pkg: "server/auth", attack: "TestAttackRevokedTokens",
 		edits: in("server/auth/tokens.go", "ErrExpired):\n		t.forget(whole)\n", "ErrExpired):\n")},
 	{name: "what was submitted counts until a restart", pkg: "server/rest", attack: "TestAttackOutputsAfterARestart",

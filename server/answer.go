@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -174,6 +175,7 @@ func (b *timedBody) Read(p []byte) (int, error) {
 const (
 	restTime  = time.Second
 	restBytes = 256 << 10
+	restPiece = 1 << 10
 )
 
 // ignoreRest gives up the rest of the body.
@@ -184,6 +186,9 @@ func (b *timedBody) ignoreRest() {
 	_ = b.deadlines.SetReadDeadline(time.Now().Add(restTime))
 	if !b.expects { // reading would ask for it
 		b.check, b.held = nil, nil
-		_, _ = io.CopyN(io.Discard, b, restBytes) // net/http closes the connection if this is not all
+		for left, n := int64(restBytes), int64(1); n > 0 && left > 0; left -= n {
+			runtime.Gosched()                         // one whose body has arrived, in chunks of one byte, would go on for 10 ms before another's turn
+			n, _ = io.CopyN(io.Discard, b, restPiece) // net/http closes the connection if this is not all
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -87,6 +88,7 @@ const (
 	// maxStrangers is how many texts are read at a time that were not valid within knownFor. They may be made up, as fast
 	// as their senders like, and PostgreSQL has few connections for all.
 	maxStrangers = 4
+	maxWaiting   = 512 // of them
 	knownFor     = time.Hour
 )
 
@@ -104,6 +106,7 @@ type Tokens struct {
 	change    func(ctx context.Context, tenant, id string, change func(old []byte) ([]byte, error)) error
 
 	strangers chan struct{} // has an element for each that is being read
+	waiting   atomic.Int64
 	reads     singleflight.Group
 
 	mu      sync.Mutex
@@ -232,13 +235,17 @@ func (t *Tokens) Check(ctx context.Context, text string) (Token, error) {
 	if isKnown && now.Before(c.until) {
 		return c.token, nil
 	}
-	var s stored
-	var err error
-	if isKnown {
-		s, err = t.readOnce(ctx, parts[1])
-	} else {
-		s, err = t.readStranger(ctx, parts[1])
+	if !isKnown {
+		leave, err := t.turn(ctx)
+		if err != nil {
+			return Token{}, fmt.Errorf("token %s: %w", parts[1], err)
+		}
+		defer leave()
+		if c, isKnown = t.known(whole); isKnown && now.Before(c.until) { // another request has read it meanwhile
+			return c.token, nil
+		}
 	}
+	s, err := t.readOnce(ctx, parts[1])
 	if err == nil {
 		err = s.refusal(parts[2], now)
 	}
@@ -333,29 +340,36 @@ func (t *Tokens) remember(whole [sha256.Size]byte, token Token, now time.Time) {
 	t.checked[whole] = checked{token, now, until}
 }
 
-// readStranger reads a token of which nobody knows whether there is one, once it is its turn.
-func (t *Tokens) readStranger(ctx context.Context, id string) (stored, error) {
-	waiting, cancel := context.WithTimeout(ctx, readTime)
+// turn waits until a text may be read of which nobody knows whether it is a token. leave must be called afterwards.
+func (t *Tokens) turn(ctx context.Context) (leave func(), err error) {
+	leave = func() { <-t.strangers }
+	select {
+	case t.strangers <- struct{}{}:
+		return leave, nil
+	default:
+	}
+	if t.waiting.Add(1) > maxWaiting { // each holds its request
+		t.waiting.Add(-1)
+		return nil, errManyStrangers
+	}
+	defer t.waiting.Add(-1)
+	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	select {
 	case t.strangers <- struct{}{}:
-		defer func() { <-t.strangers }()
-		return t.read(context.WithoutCancel(ctx), id)
-	case <-waiting.Done():
-		return stored{}, fmt.Errorf("token %s: too many others are read: %w", id, waiting.Err())
+		return leave, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", errManyStrangers, ctx.Err())
 	}
 }
 
-// readOnce reads a token, for all who need it at the same time. One of them that gives up does not end that.
+var errManyStrangers = errors.New("too many unknown tokens are read")
+
+// readOnce reads a token, for all who need it at the same time.
 func (t *Tokens) readOnce(ctx context.Context, id string) (stored, error) {
-	shared := t.reads.DoChan(id, func() (any, error) { return t.read(context.WithoutCancel(ctx), id) })
-	select {
-	case done := <-shared:
-		s, _ := done.Val.(stored)
-		return s, done.Err
-	case <-ctx.Done():
-		return stored{}, ctx.Err()
-	}
+	found, err, _ := t.reads.Do(id, func() (any, error) { return t.read(context.WithoutCancel(ctx), id) })
+	s, _ := found.(stored)
+	return s, err
 }
 
 func (t *Tokens) read(ctx context.Context, id string) (stored, error) {
