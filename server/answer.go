@@ -187,7 +187,7 @@ func (b *timedBody) ignoreRest() {
 	if !b.expects { // reading would ask for it
 		b.check, b.held = nil, nil
 		for left, n := int64(restBytes), int64(1); n > 0 && left > 0; left -= n {
-			runtime.Gosched()                         // one whose body has arrived, in chunks of one byte, would go on for 10 ms before another's turn
+			runtime.Gosched()                         // otherwise a body of chunks of one byte is read for 10 ms before another's turn
 			n, _ = io.CopyN(io.Discard, b, restPiece) // net/http closes the connection if this is not all
 		}
 	}
