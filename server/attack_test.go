@@ -485,6 +485,27 @@ func TestAttackManyFields(t *testing.T) {
 	}
 }
 
+// TestHalfClosedConnections: clients send no more after their request, and are answered as others are. Each is about to be
+// noticed as one that has gone when its token is looked at.
+func TestHalfClosedConnections(t *testing.T) {
+	of := tokens(t)
+	token, _ := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
+	r := start(t, Options{Tokens: of, Limits: Limits{Failures: 1e6}})
+	for field, status := range map[string]int{"": http.StatusUnauthorized, "Authorization: Bearer " + token + "\r\n": http.StatusOK} {
+		for range 50 {
+			c := dial(t, r)
+			send(t, c, "GET /echo HTTP/1.1\r\nHost: localhost\r\n"+field+"\r\n")
+			require.NoError(t, c.(*net.TCPConn).CloseWrite())
+			response, err := http.ReadResponse(bufio.NewReader(c), nil)
+			require.NoError(t, err)
+			content, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			assert.Equal(t, status, response.StatusCode)
+			assert.NotEmpty(t, content)
+		}
+	}
+}
+
 // TestAttackNamesOfTrailers: a field Trailer names thousands of fields to come, of which net/http makes a map, and its
 // body does not arrive. The control is as long a field of another name.
 func TestAttackNamesOfTrailers(t *testing.T) {

@@ -371,8 +371,8 @@ func (g *gate) showsToken(
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	var token auth.Token
 	ctx := r.Context()
-	err := readTokens(ctx, func(context.Context) (err error) {
-		token, err = s.options.Tokens.Check(ctx, text) // who has gone need not wait for it
+	err := readTokens(ctx, func() (err error) {
+		token, err = s.options.Tokens.Check(ctx, text)
 		return err
 	})
 	// For the log, which names a token that has expired or was revoked.
@@ -413,7 +413,7 @@ func (g *gate) showsToken(
 		return caller, nil, nil
 	}
 	return caller, func() error {
-		return readTokens(ctx, func(ctx context.Context) error { return s.options.Tokens.Recheck(ctx, text, token) })
+		return readTokens(ctx, func() error { return s.options.Tokens.Recheck(ctx, text, token) })
 	}, answered
 }
 
@@ -436,7 +436,7 @@ func (s *Server) requiresToken(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	exist := false
-	err := readTokens(ctx, func(ctx context.Context) (err error) { exist, err = s.options.Tokens.Exist(ctx); return err })
+	err := readTokens(ctx, func() (err error) { exist, err = s.options.Tokens.Exist(ctx); return err })
 	if exist {
 		s.closing.Do(func() {
 			s.log.Warn(
@@ -447,11 +447,9 @@ func (s *Server) requiresToken(ctx context.Context) (bool, error) {
 	return exist, err
 }
 
-// readTokens reads tokens for the request of a context. That its client has disconnected does not mean that they cannot
-// be read.
-func readTokens(ctx context.Context, read func(ctx context.Context) error) error {
-	reading := context.WithoutCancel(ctx)
-	return standing.OfRead(withDescriptors(ctx, func() error { return read(reading) }))
+// readTokens reads tokens for the request of a context, and says of errors whether they are about a token.
+func readTokens(ctx context.Context, read func() error) error {
+	return standing.OfRead(withDescriptors(ctx, read))
 }
 
 // checkOpen returns why a caller without a token may no longer act, or nil.

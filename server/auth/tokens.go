@@ -85,10 +85,10 @@ const (
 	checkedFor = time.Second / 2
 	// readTime is how long a token is read. Then it counts as one that cannot be read.
 	readTime = 3 * time.Second / 2
-	// maxStrangers is how many texts are read at a time that were not valid within knownFor. They may be made up, as fast
-	// as their senders like, and PostgreSQL has few connections for all.
+	// Texts that were not valid tokens within knownFor may be made up, as fast as their senders like. At most maxStrangers
+	// of them are read at a time, since PostgreSQL has few connections, and maxWaiting wait for that.
 	maxStrangers = 4
-	maxWaiting   = 512 // of them
+	maxWaiting   = 512
 	knownFor     = time.Hour
 )
 
@@ -222,8 +222,9 @@ func (s stored) content() ([]byte, error) {
 	return content, err
 }
 
-// Check returns the token that has a text. The error wraps [ErrUnknown], [ErrExpired] or [ErrRevoked] if
-// the token is none that works. After another error, it may work: the ledger cannot be read. A revocation has an effect
+// Check returns the token that has a text. The error wraps [ErrUnknown], [ErrExpired] or [ErrRevoked] if the token does
+// not work. After another error, it may work: the ledger cannot be read, or too many unknown texts are. The end of ctx
+// ends only the wait for these, since a client that has gone says nothing about a token. A revocation has an effect
 // within a second.
 func (t *Tokens) Check(ctx context.Context, text string) (Token, error) {
 	parts := form.FindStringSubmatch(text)
@@ -241,6 +242,7 @@ func (t *Tokens) Check(ctx context.Context, text string) (Token, error) {
 			return Token{}, fmt.Errorf("token %s: %w", parts[1], err)
 		}
 		defer leave()
+		now = t.now()
 		if c, isKnown = t.known(whole); isKnown && now.Before(c.until) { // another request has read it meanwhile
 			return c.token, nil
 		}
@@ -340,7 +342,7 @@ func (t *Tokens) remember(whole [sha256.Size]byte, token Token, now time.Time) {
 	t.checked[whole] = checked{token, now, until}
 }
 
-// turn waits until a text may be read of which nobody knows whether it is a token. leave must be called afterwards.
+// turn waits until one more unknown text may be read. leave must be called afterwards.
 func (t *Tokens) turn(ctx context.Context) (leave func(), err error) {
 	leave = func() { <-t.strangers }
 	select {

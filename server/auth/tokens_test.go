@@ -394,3 +394,87 @@ func TestAttackRevokedTokens(t *testing.T) {
 	defer cancel()
 	require.ErrorIs(t, noerr.Error(tokens.Check(ctx, text)), context.DeadlineExceeded)
 }
+
+// TestAttackReadsOfOneToken: many requests show one token at the same time. They share one read of it, which the token
+// of another does not wait for. The control is the read's end.
+func TestAttackReadsOfOneToken(t *testing.T) {
+	tokens, _, clock := empty(t)
+	text, made := created(t, tokens, reader)
+	other, _ := created(t, tokens, reader)
+	for _, one := range []string{text, other} {
+		noerr.Get(tokens.Check(t.Context(), one))(t)
+	}
+	clock.Pass(2 * checkedFor)
+	end := slowRead(tokens, made.ID)
+	checked := make(chan error, 100)
+	for range cap(checked) {
+		go func() { checked <- noerr.Error(tokens.Check(t.Context(), text)) }()
+	}
+	noerr.Get(tokens.Check(t.Context(), other))(t)
+	select {
+	case err := <-checked:
+		assert.Fail(t, "a second read", "%v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	end()
+	for range cap(checked) {
+		require.NoError(t, <-checked)
+	}
+}
+
+// slowRead reads a token until end is called.
+func slowRead(tokens *Tokens, id string) (end func()) {
+	begun, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		_, _, _ = tokens.reads.Do(id, func() (any, error) {
+			close(begun)
+			<-over
+			return tokens.read(context.Background(), id)
+		})
+	}()
+	<-begun
+	return func() { close(over) }
+}
+
+// TestAttackManyFirstRequests: after a start, many requests show one token, which is not known yet. When it is their
+// turn, it is, and they do not read it. The control is the first of them.
+func TestAttackManyFirstRequests(t *testing.T) {
+	tokens, _, _ := empty(t)
+	text, made := created(t, tokens, reader)
+	for range maxStrangers {
+		tokens.strangers <- struct{}{}
+	}
+	checked := make(chan error, 20)
+	for range cap(checked) {
+		go func() { checked <- noerr.Error(tokens.Check(t.Context(), text)) }()
+	}
+	require.Eventually(t, func() bool { return tokens.waiting.Load() == int64(cap(checked)) }, time.Second, time.Millisecond)
+	<-tokens.strangers
+	require.NoError(t, <-checked, "the control")
+	defer slowRead(tokens, made.ID)()
+	for range cap(checked) - 1 {
+		require.NoError(t, <-checked)
+	}
+}
+
+// TestAttackLookForTokens: the ledger does not answer whether there is a token. Tokens that are known work meanwhile.
+// The control is the answer.
+func TestAttackLookForTokens(t *testing.T) {
+	tokens, _, _ := empty(t)
+	text, _ := created(t, tokens, reader)
+	noerr.Get(tokens.Check(t.Context(), text))(t)
+	begun, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		_, _, _ = tokens.reads.Do("", func() (any, error) {
+			close(begun)
+			<-over
+			return true, nil
+		})
+	}()
+	<-begun
+	exist := make(chan bool, 1)
+	go func() { exist <- noerr.Get(tokens.Exist(t.Context()))(t) }()
+	noerr.Get(tokens.Check(t.Context(), text))(t)
+	close(over)
+	assert.True(t, <-exist, "the control")
+}
