@@ -223,7 +223,9 @@ func (l *load) answered(client *http.Client, server int, key, body, line string)
 		switch kind := record.Result.Kind; {
 		case kind == tool.UnknownOutcome:
 			l.doubt[key] = true
-		case kind == tool.Busy || kind == tool.Cancelled: // it has not run, or its client has waited too long
+		case kind == tool.Busy: // it has not run
+		case kind == tool.Cancelled: // its client has waited too long for a server that died
+			assert.True(l.t, record.Skipped, string(content))
 		case assert.True(l.t, record.Result.Success, string(content)) && !record.Unrecorded:
 			l.calls[record.CallID] = kind
 			if line != "" {

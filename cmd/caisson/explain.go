@@ -66,8 +66,7 @@ func newExplain(o options) *cobra.Command {
 	}
 	command.Flags().BoolVar(&last, "last", false, "show the newest call, ignoring calls made by tools")
 	p.flags(command)
-	o.ledgerFlags(command)
-	o.checkpointFlag(command, signsInterrupted)
+	o.ledgerFlags(command, signsInterrupted)
 	o.outputFlags(command, "print one JSON object: the stored record and the explanation")
 	return command
 }

@@ -62,9 +62,9 @@ func newRecords(o options) *cobra.Command {
 		newRecordsErase(o))
 }
 
-// recordsCommand returns a command that works on the ledger.
+// recordsCommand returns a command that works on the ledger. key says what it does with the key of checkpoints.
 func (o *options) recordsCommand(
-	command *cobra.Command, work func(ctx context.Context, kept *ledger.Ledger, args []string) error,
+	command *cobra.Command, key string, work func(ctx context.Context, kept *ledger.Ledger, args []string) error,
 ) *cobra.Command {
 	if command.Args == nil {
 		command.Args = positional(0, 0, "")
@@ -73,10 +73,7 @@ func (o *options) recordsCommand(
 		o.command = command
 		return o.withLedger(command.Context(), func(kept *ledger.Ledger) error { return work(command.Context(), kept, args) })
 	}
-	o.ledgerFlags(command)
-	if command.Flags().Lookup("checkpoint-key") == nil {
-		o.checkpointFlag(command, signsInterrupted)
-	}
+	o.ledgerFlags(command, key)
 	return command
 }
 
@@ -94,10 +91,11 @@ func (o *options) withLedger(ctx context.Context, work func(kept *ledger.Ledger)
 	return err
 }
 
-// ledgerFlags adds the flags that say where the ledger is.
-func (o *options) ledgerFlags(command *cobra.Command) {
+// ledgerFlags adds the flags that say where the ledger is, and with which key it is signed. key says what for.
+func (o *options) ledgerFlags(command *cobra.Command, key string) {
 	o.stateFlag(command, "the records are in `DIR`")
 	o.ledgerFlag(command, "the records are")
+	o.checkpointFlag(command, key)
 }
 
 // ledgerFlag adds the flag for the database. use says what the command does in it.
@@ -164,7 +162,7 @@ func newRecordsList(o options) *cobra.Command {
 	filterFlags(command, &f)
 	command.Flags().Func("limit", "list at most `N` calls (default 20)", parsedInto(&limit, parseCount))
 	o.outputFlags(command, "print one JSON object per line: the record, with its tenant, user and session")
-	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
+	return o.recordsCommand(command, signsInterrupted, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
 		rows := [][]string{{"TIME", "CALL", "TOOL", "OUTCOME", "TENANT", "USER"}}
 		err := eachCall(ctx, kept, f, limit, func(e ledger.Entry) error {
 			if o.json {
@@ -220,7 +218,9 @@ func newRecordsShow(o options) *cobra.Command {
 			"can share these. For inputs recorded with --record-inputs, only their size is printed.",
 		Args: positional(1, 1, "a CALL-ID"),
 	}
-	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, args []string) error {
+	return o.recordsCommand(command, signsInterrupted, func(
+		ctx context.Context, kept *ledger.Ledger, args []string,
+	) error {
 		entry, err := find(ctx, kept, args[0])
 		if err != nil {
 			return err
@@ -242,7 +242,7 @@ func newRecordsExport(o options) *cobra.Command {
 			}
 			return text, nil
 		}))
-	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
+	return o.recordsCommand(command, signsInterrupted, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
 		out := bufio.NewWriterSize(o.stdout, 64<<10)
 		var err error
 		switch {
@@ -291,8 +291,7 @@ func newRecordsVerify(o options) *cobra.Command {
 		Use: "verify", Short: "check that all records are as they were written", Long: recordsVerifyHelp,
 	}
 	o.outputFlags(command, "print one JSON object")
-	o.checkpointFlag(command, checksSignatures)
-	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
+	return o.recordsCommand(command, checksSignatures, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
 		v, err := kept.Verify(ctx)
 		if err != nil {
 			return err
@@ -319,7 +318,7 @@ func newRecordsPrune(o options) *cobra.Command {
 	}
 	o.keepFlags(command)
 	o.outputFlags(command, "print one JSON object")
-	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
+	return o.recordsCommand(command, signsInterrupted, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
 		pruned, err := kept.Prune(ctx)
 		if err != nil {
 			return err
@@ -356,7 +355,7 @@ func newRecordsErase(o options) *cobra.Command {
 	flags.StringVar(&user, "user", "", "only the records of the tenant's user `NAME`")
 	flags.BoolVar(&yes, "yes", false, "erase the records; without it, the command says how many it would erase, and fails")
 	o.outputFlags(command, "print one JSON object")
-	return o.recordsCommand(command, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
+	return o.recordsCommand(command, signsInterrupted, func(ctx context.Context, kept *ledger.Ledger, _ []string) error {
 		if tenant == nil {
 			return usageError(o.command, `erase needs --tenant NAME; --tenant "" is the default tenant`)
 		}

@@ -46,8 +46,7 @@ func newReplay(o options) *cobra.Command {
 	o.command = command
 	command.Flags().StringArrayVar(&o.tools, "tools", nil,
 		"load the tool from a folder or manifest `SOURCE`; repeatable (default: the manifest in the record)")
-	o.ledgerFlags(command)
-	o.checkpointFlag(command, signsInterrupted)
+	o.ledgerFlags(command, signsInterrupted)
 	o.compileFlags(command)
 	o.outputFlags(command, "print one JSON object: what differs")
 	return command

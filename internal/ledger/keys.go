@@ -64,6 +64,9 @@ var errFence = errors.New("another process answers this request")
 
 // TakeKey takes a key, so that one process answers its request, once. What it returns is durable.
 func (l *Ledger) TakeKey(ctx context.Context, key Key) (taken TakenKey, err error) {
+	if err := l.register(ctx); err != nil {
+		return TakenKey{}, l.failure("take key", err)
+	}
 	h := &Holder{ledger: l, key: key, fence: newFence()}
 	found := new(TakenKey) // which may be written after this has returned
 	err = l.asWriter(ctx, &waiting{entry: &Entry{Tenant: key.Tenant}, row: h.row()},
@@ -71,9 +74,10 @@ func (l *Ledger) TakeKey(ctx context.Context, key Key) (taken TakenKey, err erro
 			*found, err = h.take(ctx, tx, writer)
 			return err
 		})
-	if err != nil {
-		// The key may be taken all the same, or later: the answer to the commit may be lost.
+	if err != nil && !database.IsDown(err) { // the key may be taken all the same, or later
 		l.queue.add(h.changing("delete from keys where key = ? and fence = ?"))
+	}
+	if err != nil {
 		return TakenKey{}, l.failure("take key", err)
 	}
 	return *found, nil

@@ -23,17 +23,20 @@ func ageKeys(t *testing.T) *agefile.Keys {
 	return noerr.Get(agefile.ReadKeys(file))(t)
 }
 
-// TestAttackReadRuns: somebody reads the database. With keys, it has nothing of the content, the answers and the events
-// of a run, and nobody without the keys can read the run. The control has no keys.
+// TestAttackReadRuns: an attacker reads the database. With keys, it contains no text of the content, the answers and the
+// events of a run, and only a process with these keys can read the run. The control has no keys.
 func TestAttackReadRuns(t *testing.T) {
 	eachStore(t, func(t *testing.T, location string) {
 		keys := ageKeys(t)
 		write := func(id string, sealer ledger.Sealer) ledger.Run {
 			l := noerr.Get(ledger.Open(t.Context(), ledger.Options{Location: location, RunKeys: sealer}))(t)
-			r := ledger.Run{ID: id, Tenant: "acme", Status: "queued", Created: time.Now(), Until: time.Now().Add(time.Hour),
-				Content: []byte(`{"n":"the content"}`)}
-			r.Version = noerr.Get(l.AddRun(t.Context(), r, ledger.RunBounds{Runs: 10, Bytes: 1 << 20, Keep: time.Hour}))(t)
-			require.NoError(t, l.AddEvents(t.Context(), "acme", id, []ledger.Event{{ID: 1, Data: []byte("the first event")}}, 1))
+			r := ledger.Run{
+				ID: id, Tenant: "acme", Status: "queued", Created: time.Now(), Until: time.Now().Add(time.Hour),
+				Content: []byte(`{"n":"the content"}`),
+			}
+			r.Version = noerr.Get(l.AddRun(t.Context(), r, tenRuns))(t)
+			first := []ledger.Event{{ID: 1, Data: []byte("the first event")}}
+			require.NoError(t, l.AddEvents(t.Context(), "acme", id, first, 1))
 			events := []ledger.Event{{ID: 2, Data: []byte("the second event")}}
 			r.Version = noerr.Get(l.ChangeRun(t.Context(), r, false, events, 1))(t)
 			assert.Equal(t, "the second event", string(events[0].Data))
@@ -42,7 +45,9 @@ func TestAttackReadRuns(t *testing.T) {
 			return r
 		}
 		stored := func(id string) (all string) {
-			for _, column := range []string{"content from runs where id", "data from run_events where run", "data from run_answers where run"} {
+			for _, column := range []string{
+				"content from runs where id", "data from run_events where run", "data from run_answers where run",
+			} {
 				for _, one := range queried(t, location, "select "+column+" = '"+id+"'") {
 					all += one + "\n"
 				}

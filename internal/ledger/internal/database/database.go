@@ -48,7 +48,7 @@ type DB struct {
 	close     func() error
 	reserving *sql.Conn // of PostgreSQL, what holds the reserved numbers
 	sockets   *sockets  // of PostgreSQL
-	few       few
+	limit     poolLimit
 	answered  atomic.Int64 // when it has last ended a transaction, in nanoseconds since 1970
 	unmoved   func() error // of SQLite, fails if the file is not there any more: using it would succeed
 
@@ -119,7 +119,7 @@ func (d *DB) Reserve(ctx context.Context, number int64) (free bool, err error) {
 		if d.reserving, err = d.pool.Conn(ctx); err != nil {
 			return false, err
 		}
-		d.few.keeps()
+		d.limit.keeps()
 	}
 	err = d.reserving.QueryRowContext(ctx, "select pg_try_advisory_lock($1, $2)", advisory, number).Scan(&free)
 	return free, err

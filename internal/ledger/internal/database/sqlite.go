@@ -10,10 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 	library "modernc.org/sqlite/lib"
 
@@ -101,20 +99,6 @@ const busyTimeout = 10_000
 func source(path, own string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?_busy_timeout=" + strconv.Itoa(busyTimeout) +
 		"&_journal_mode=WAL&_synchronous=FULL&_pragma=mmap_size(0)&_pragma=trusted_schema(0)&" + own
-}
-
-// IsDown reports whether an error concerns all transactions, not one: the file is locked or cannot be written, or
-// PostgreSQL has no space or no connection left. A lost connection is not among these.
-func IsDown(err error) bool {
-	if failure, ok := errors.AsType[*sqlite.Error](err); ok {
-		switch failure.Code() & 0xff {
-		case library.SQLITE_BUSY, library.SQLITE_LOCKED, library.SQLITE_FULL, library.SQLITE_IOERR, library.SQLITE_CANTOPEN,
-			library.SQLITE_READONLY:
-			return true
-		}
-	}
-	failure, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && strings.HasPrefix(failure.Code, "53") || errors.Is(err, errGivenUp)
 }
 
 // IsFull reports whether an error means that there is no space on the disk of SQLite's file.

@@ -10,16 +10,16 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// few says for how long no further connections are opened. The zero value opens as many as the pool may have. It is
-// safe for concurrent use.
-type few struct {
+// poolLimit bounds the connections of the pool while PostgreSQL has no more for this process. The zero value bounds none.
+// It is safe for concurrent use.
+type poolLimit struct {
 	mu    sync.Mutex
 	ours  int       // connections that never come back to the pool
-	until time.Time // zero while the pool may open all
+	until time.Time // zero while the pool may open all of its connections
 }
 
-// fewTime is the time until the pool tries again to open all of its connections.
-const fewTime = 30 * time.Second
+// limitTime is the time until the pool tries again to open all of its connections.
+const limitTime = 30 * time.Second
 
 // conn returns a connection of the pool. While PostgreSQL has no more for this process, callers wait for one of those
 // that it has.
@@ -35,30 +35,31 @@ func (d *DB) conn(ctx context.Context) (*sql.Conn, error) {
 
 // lower has the pool open no more connections for a time. It returns false if there is none to wait for.
 func (d *DB) lower() bool {
-	d.few.mu.Lock()
-	defer d.few.mu.Unlock()
+	d.limit.mu.Lock()
+	defer d.limit.mu.Unlock()
 	open := d.pool.Stats().OpenConnections
-	if open <= d.few.ours {
+	if open <= d.limit.ours {
 		return false
 	}
 	d.pool.SetMaxOpenConns(open)
-	d.few.until = time.Now().Add(fewTime)
+	d.limit.until = time.Now().Add(limitTime)
 	return true
 }
 
 // keeps notes that a connection does not come back to the pool.
-func (f *few) keeps() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.ours++
+func (p *poolLimit) keeps() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ours++
 }
 
+// raise has the pool open all of its connections again once the time is over.
 func (d *DB) raise() {
-	d.few.mu.Lock()
-	defer d.few.mu.Unlock()
-	if !d.few.until.IsZero() && time.Now().After(d.few.until) {
+	d.limit.mu.Lock()
+	defer d.limit.mu.Unlock()
+	if !d.limit.until.IsZero() && time.Now().After(d.limit.until) {
 		d.pool.SetMaxOpenConns(connections)
-		d.few.until = time.Time{}
+		d.limit.until = time.Time{}
 	}
 }
 
