@@ -159,14 +159,32 @@ func TestAttackConnectionsWithoutToken(t *testing.T) {
 // TestAttackRefusalsThatStall: the connection of a request without a token ends if the client does not take the answer,
 // even if the client keeps sending. There are enough connections for all.
 func TestAttackRefusalsThatStall(t *testing.T) {
+	limits := Limits{Refusal: 300 * time.Millisecond, Stall: time.Hour, Body: time.Hour, Failures: 1e6}
+	end(t, limits, "idle", "a handshake that stalls", "half of a header")
+}
+
+// TestAttackHeadersThatStall: a connection ends whose handshake, or first header, does not come whole.
+func TestAttackHeadersThatStall(t *testing.T) {
+	limits := Limits{Refusal: time.Hour, Stall: time.Hour, Body: time.Hour, Header: 2 * time.Second}
+	var others []string
+	for name := range attackers {
+		if name != "a handshake that stalls" && name != "half of a header" {
+			others = append(others, name)
+		}
+	}
+	end(t, limits, others...)
+}
+
+// end checks that the server ends the connections of all attackers but some.
+func end(t *testing.T, limits Limits, but ...string) {
+	t.Helper()
 	t.Parallel() // it waits for most of its time
-	r := start(t, Options{TLS: certificate(t), Tokens: tokens(t), Limits: Limits{Refusal: 300 * time.Millisecond, Stall: time.Hour, Body: time.Hour, Failures: 1e6}})
+	r := start(t, Options{TLS: certificate(t), Tokens: tokens(t), Limits: limits})
 	ended := map[string]<-chan struct{}{}
 	for name, kind := range attackers {
-		if slices.Contains([]string{"idle", "a handshake that stalls", "half of a header"}, name) {
-			continue // no answer is wanted
+		if !slices.Contains(but, name) {
+			ended[name] = attack(t, r.address, kind, 2)
 		}
-		ended[name] = attack(t, r.address, kind, 2)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()

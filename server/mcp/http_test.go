@@ -387,11 +387,14 @@ func TestAttackRevokedBeforeTheEffect(t *testing.T) {
 	assert.EqualValues(t, 1, calls.Load())
 }
 
-// TestAttackRevokedWhileSending: a request whose token is revoked while its body arrives is refused, and not for its
-// body. The control is a token that works.
+// TestAttackRevokedWhileSending: a request whose token is revoked while its body arrives, or cannot be read at its end, is
+// refused, and not for its body. The control is a token that works.
 func TestAttackRevokedWhileSending(t *testing.T) {
 	w := newWorld(t, mcp.Options{})
-	for ended, want := range map[error]int{auth.ErrRevoked: http.StatusUnauthorized, nil: http.StatusBadRequest} {
+	for ended, want := range map[error]int{
+		auth.ErrRevoked: http.StatusUnauthorized, standing.ErrUnreadable: http.StatusServiceUnavailable,
+		nil: http.StatusBadRequest,
+	} {
 		ctx := standing.With(t.Context(), w.caller, func() error { return ended })
 		rest := iotest.ErrReader(cmp.Or(ended, io.ErrUnexpectedEOF))
 		body := io.MultiReader(strings.NewReader(`{"jsonrpc":`), rest)
@@ -400,7 +403,7 @@ func TestAttackRevokedWhileSending(t *testing.T) {
 		answer := httptest.NewRecorder()
 		w.server.ServeHTTP(answer, r)
 		assert.Equal(t, want, answer.Code)
-		assert.Equal(t, ended != nil, answer.Header().Get("WWW-Authenticate") != "")
+		assert.Equal(t, ended == auth.ErrRevoked, answer.Header().Get("WWW-Authenticate") != "")
 	}
 }
 

@@ -42,8 +42,7 @@ func TestAttackKeysOfTwoServers(t *testing.T) {
 	assert.Equal(t, ids[0][0], of[tool.Record](again, 200).CallID)
 	assert.Equal(t, "true", again.header.Get("Idempotent-Replayed"))
 	assert.Equal(t, 422, third.request("POST", "/v1/calls", "ada", `{"name":"echo"}`, "Idempotency-Key", "0").status)
-	db := noerr.Get(sql.Open("sqlite", filepath.Join(third.state, "ledger", "ledger.db")+"?_pragma=busy_timeout(10000)"))(t)
-	defer db.Close()
+	db := third.database()
 	var answer []byte
 	require.NoError(t, db.QueryRowContext(t.Context(), "select answer from keys where answer is not null").Scan(&answer))
 	assert.NotContains(t, string(answer), "echo", "answers are encrypted")
@@ -52,6 +51,14 @@ func TestAttackKeysOfTwoServers(t *testing.T) {
 		assert.NotEqual(t, ids[0][0], of[tool.Record](other, 200).CallID, "the control")
 		require.Empty(t, other.header.Get("Idempotent-Replayed"))
 	}
+}
+
+// database opens the ledger's file, until the end of the test.
+func (w *world) database() *sql.DB {
+	file := filepath.Join(w.state, "ledger", "ledger.db") + "?_pragma=busy_timeout(10000)"
+	db := noerr.Get(sql.Open("sqlite", file))(w.t)
+	w.t.Cleanup(func() { assert.NoError(w.t, db.Close()) })
+	return db
 }
 
 // answerAll answers for the client and the approver of household.
@@ -109,8 +116,7 @@ func TestAnswersOfTwoServers(t *testing.T) {
 	servers := []*world{first, replicaOf(t, first, rest.Options{})}
 	waits := servers[1].until(started.ID, "ada", "requires_action")
 	require.Len(t, waits.Pending, calls)
-	db := noerr.Get(sql.Open("sqlite", filepath.Join(first.state, "ledger", "ledger.db")+"?_pragma=busy_timeout(10000)"))(t)
-	defer db.Close()
+	db := first.database()
 	stored := func() (content string) {
 		require.NoError(t, db.QueryRowContext(t.Context(), "select content from runs where id = ?", started.ID).Scan(&content))
 		return content
@@ -228,8 +234,7 @@ func TestAttackRunsOfDeadServers(t *testing.T) {
 	waits := first.start("ada", household)
 	<-first.waiting
 	first.until(waits.ID, "ada", "requires_action")
-	db := noerr.Get(sql.Open("sqlite", filepath.Join(first.state, "ledger", "ledger.db")+"?_pragma=busy_timeout(10000)"))(t)
-	defer db.Close()
+	db := first.database()
 	require.Eventually(t, func() bool {
 		noerr.Get(db.ExecContext(t.Context(), "update writers set until = 0"))(t) // the first renews it now and then
 		return of[run](second.request("GET", "/v1/runs/"+started.ID, "ada", nil), 200).Status == "failed"
@@ -253,8 +258,7 @@ func TestAttackFrozenServersGoOn(t *testing.T) {
 	second := replicaOf(t, first, rest.Options{})
 	started := first.start("ada", `{"calls":[{"name":"wait"},{"name":"echo","arguments":{"n":1}}]}`)
 	<-first.waiting
-	db := noerr.Get(sql.Open("sqlite", filepath.Join(first.state, "ledger", "ledger.db")+"?_pragma=busy_timeout(10000)"))(t)
-	defer db.Close()
+	db := first.database()
 	noerr.Get(db.ExecContext(t.Context(), "delete from writers"))(t)
 	second.until(started.ID, "ada", "failed")
 	first.isDead = true
@@ -292,8 +296,7 @@ func TestFinishedRunsMakeRoom(t *testing.T) {
 func TestRunsThatCannotBeAdded(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	w.until(w.start("ada", `{"calls":[]}`).ID, "ada", "completed")
-	db := noerr.Get(sql.Open("sqlite", filepath.Join(w.state, "ledger", "ledger.db")+"?_pragma=busy_timeout(10000)"))(t)
-	defer db.Close()
+	db := w.database()
 	noerr.Get(db.ExecContext(t.Context(), "alter table runs rename to hidden"))(t)
 	w.request("POST", "/v1/runs", "ada", `{"calls":[]}`).refused(503)
 	noerr.Get(db.ExecContext(t.Context(), "alter table hidden rename to runs"))(t)

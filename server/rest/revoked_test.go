@@ -2,11 +2,13 @@ package rest_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -138,5 +140,21 @@ func TestAttackAnswersAfterRevocation(t *testing.T) {
 			assert.Equal(t, test.status, got.status, test.path)
 			assert.Equal(t, !test.revoked, strings.Contains(string(got.body), "waited"), test.path)
 		})
+	}
+}
+
+// TestBodiesWhoseTokenCannotBeRead: at the end of a body, its token cannot be read. The client is told to try again
+// later, and not that the body is missing. The control is a body that is.
+func TestBodiesWhoseTokenCannotBeRead(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	for err, status := range map[error]int{
+		standing.ErrUnreadable: http.StatusServiceUnavailable, io.ErrUnexpectedEOF: http.StatusBadRequest,
+	} {
+		body := io.MultiReader(strings.NewReader(`{"name":"echo","arguments":{}}`), iotest.ErrReader(err))
+		request := httptest.NewRequest(http.MethodPost, "/v1/calls", body)
+		request.Header.Set("Content-Type", "application/json")
+		answer := httptest.NewRecorder()
+		w.api.ServeHTTP(answer, request.WithContext(auth.With(t.Context(), callers["ada"])))
+		assert.Equal(t, status, answer.Code, "%s", answer.Body)
 	}
 }
