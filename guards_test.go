@@ -532,7 +532,7 @@ var guardFaults = []guardFault{
 	{name: "clients that disconnect are failures", pkg: "server/mcp", attack: "TestAttackLogOfDisconnects",
 		edits: in("server/mcp/server.go", "if errors.Is(err, errGone) {", "if err == nil {")},
 	{name: "checks of tokens keep the request", pkg: "server", attack: "TestAttackHeadersThatAreKept/with_a_token",
-		edits: in("server/gate.go", "return readTokens(ctx, func(ctx context.Context) error { return s.options.Tokens.Recheck(", "return readTokens(r.Context(), func(ctx context.Context) error { return s.options.Tokens.Recheck(")},
+		edits: in("server/gate.go", "return readTokens(ctx, func() error { return s.options.Tokens.Recheck(", "return readTokens(r.Context(), func() error { return s.options.Tokens.Recheck(")},
 	{name: "sessions of MCP keep their first request", pkg: "server/mcp", attack: "TestAttackHeadersOfSessions",
 		edits: in("server/mcp/sessions.go", "_ = begun.Wait()", "_ = request.Session.Wait()")},
 	{name: "records wait while the ledger is pruned", pkg: "internal/ledger", attack: "TestAttackPrunesInTheWay",
