@@ -29,11 +29,11 @@ type Records struct {
 	Relaxed bool
 	// NoWords saves the index of words, by which calls can be found by their arguments and results.
 	NoWords bool
-	// CheckpointKey signs the records. If nil, a key in StateDir does, which is made at first; records in a Database are
-	// not signed then.
+	// CheckpointKey signs the records. If nil, records in StateDir are signed with a key that is created there, and
+	// records in a Database are not signed.
 	CheckpointKey ed25519.PrivateKey
-	// RunKeys encrypts what a server keeps of runs: their calls, results and events. It must be safe for concurrent use.
-	// If nil, nothing is encrypted.
+	// RunKeys encrypts the runs that a server stores, with their calls, results and events. It must be safe for
+	// concurrent use. If nil, runs are stored unencrypted.
 	RunKeys interface {
 		Seal(content []byte) ([]byte, error)
 		Open(sealed []byte) ([]byte, error)

@@ -503,8 +503,8 @@ func TestAttackManyFields(t *testing.T) {
 	}
 }
 
-// TestHalfClosedConnections: clients send no more after their request, and are answered as others are. Each is about to be
-// noticed as one that has gone when its token is looked at.
+// TestHalfClosedConnections: clients send no more after their request, and are answered as others are. Each is about to
+// be noticed as one that has gone when its token is looked at.
 func TestHalfClosedConnections(t *testing.T) {
 	of := tokens(t)
 	token, _ := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})

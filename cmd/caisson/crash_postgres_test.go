@@ -106,8 +106,8 @@ func TestAttackDatabaseRestarts(t *testing.T) {
 	l.end(s)
 }
 
-// TestAttackFullDisks: the disk of the ledger is full under load, and then has space again. Meanwhile nothing is written
-// without a record, and the server says that it is not ready. It goes on by itself, and what was acknowledged is there.
+// TestAttackFullDisks: the disk of the ledger is full under load, and then has space again. Meanwhile, each write has a
+// record, and the server says that it is not ready. It recovers by itself, and has all acknowledged calls.
 func TestAttackFullDisks(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		disk := noerr.Get(testcluster.NewDisk(96))(t)
@@ -146,7 +146,7 @@ func (l *load) onFullDisk(disk *testcluster.Disk, during func()) *served {
 	require.NoError(t, disk.Fill())
 	require.Eventually(t, func() bool { return !l.isReady() }, 20*time.Second, 20*time.Millisecond)
 	refused, n := 0, 0
-	require.Eventually(t, func() bool { // what is short may still find room
+	require.Eventually(t, func() bool { // a short record may still find space
 		n++
 		body := fmt.Sprintf(`{"name":"file_write","arguments":{"path":"full.txt","content":"%d\n","mode":"append"}}`, n)
 		if !l.answered(http.DefaultClient, 0, fmt.Sprint("full-", n), body, fmt.Sprintf("full.txt %d\n", n)) {

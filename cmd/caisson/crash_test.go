@@ -94,7 +94,7 @@ func TestAttackKills(t *testing.T) {
 			l.start()
 			for n := range *kills {
 				s := l.serve(0)
-				if n%4 == 0 { // otherwise all callers would wait some time for what is not decided
+				if n%4 == 0 { // otherwise, all callers would at some time wait for calls in doubt
 					time.Sleep(decided)
 				}
 				time.Sleep(rand.N(3 * time.Second))
@@ -129,7 +129,7 @@ func (l *load) stop(servers ...*served) {
 	}
 }
 
-// look compares what is left with what was acknowledged.
+// look compares the ledger and the files with the acknowledged calls.
 func (l *load) look() {
 	t := l.t
 	kept := noerr.Get(ledger.OpenIn(t.Context(), l.state, ledger.Options{Location: l.url}))(t)

@@ -40,7 +40,7 @@ func readCheckpointKey(file string) (checkpointKey, error) {
 	return checkpointKey{file, key}, err
 }
 
-// stateKeyFlag adds the flag for the keys of what waits for an answer. use says what is encrypted.
+// stateKeyFlag adds the flag for the keys that encrypt paused batches and runs. use says which.
 func (o *options) stateKeyFlag(command *cobra.Command, use string) {
 	command.Flags().Func("state-key", "`FILE` has keys, as age-keygen writes them: "+use,
 		parsedInto(&o.stateKeys, agefile.ReadKeys))

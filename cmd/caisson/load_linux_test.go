@@ -63,8 +63,8 @@ func (m measured) print(t *testing.T, name string) {
 		m.p50.Round(time.Microsecond), m.p99.Round(time.Microsecond), float64(m.processor.Nanoseconds())/1000, m.early>>20, m.late>>20)
 }
 
-// held sends a request over many connections for a while, and measures the server's process.
-func held(t *testing.T, pid int, url, body string, header map[string]string, good func(text []byte) bool, during time.Duration) (m measured) {
+// measure sends a request over many connections for a while, and measures the server's process.
+func measure(t *testing.T, pid int, url, body string, header map[string]string, good func(text []byte) bool, during time.Duration) (m measured) {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}
 	defer transport.CloseIdleConnections()
@@ -196,7 +196,7 @@ parameters: {type: object, properties: {text: {type: string}, nums: {type: array
 	url, pid := started(t, exec.Command("caisson", "serve", "--addr", "localhost:0", "--tools", tools, "--state-dir", "", "--no-reuse"))
 
 	const arguments = `{"text":"abcdefghijklmnopqrstuvwxyz","nums":[1,2,3,4,5,6,7,8,9,10]}`
-	calls := held(t, pid, url+"/v1/calls", `{"name":"tool","arguments":`+arguments+`}`, nil, func(text []byte) bool { return bytes.Contains(text, []byte(`"success":true`)) }, *loadTime)
+	calls := measure(t, pid, url+"/v1/calls", `{"name":"tool","arguments":`+arguments+`}`, nil, func(text []byte) bool { return bytes.Contains(text, []byte(`"success":true`)) }, *loadTime)
 	calls.print(t, "POST /v1/calls")
 	assert.Zero(t, calls.errors)
 	assert.Positive(t, calls.requests)
@@ -207,18 +207,18 @@ parameters: {type: object, properties: {text: {type: string}, nums: {type: array
 	isResult := func(text []byte) bool {
 		return bytes.Contains(text, []byte(`"result"`)) && !bytes.Contains(text, []byte(`"isError":true`))
 	}
-	ours := held(t, pid, url+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tool","arguments":`+arguments+`,`+meta+`}}`, protocol, isResult, *loadTime/5)
+	ours := measure(t, pid, url+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tool","arguments":`+arguments+`,`+meta+`}}`, protocol, isResult, *loadTime/5)
 	ours.print(t, "POST /mcp, stateless")
 	assert.Zero(t, ours.errors)
 	inSession := map[string]string{"Accept": protocol["Accept"], "Mcp-Protocol-Version": "2025-11-25", "Mcp-Session-Id": mcpSession(t, url+"/mcp")}
-	ours = held(t, pid, url+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tool","arguments":`+arguments+`}}`, inSession, isResult, *loadTime/5)
+	ours = measure(t, pid, url+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tool","arguments":`+arguments+`}}`, inSession, isResult, *loadTime/5)
 	ours.print(t, "POST /mcp, in a session")
 	assert.Zero(t, ours.errors)
 
 	command := exec.Command(os.Args[0], "-test.run", "^$")
 	command.Env = append(os.Environ(), constantServer+"=600")
 	url, pid = started(t, command)
-	constant := held(t, pid, url, `{"name":"tool","arguments":`+arguments+`}`, nil, func([]byte) bool { return true }, *loadTime/5)
+	constant := measure(t, pid, url, `{"name":"tool","arguments":`+arguments+`}`, nil, func([]byte) bool { return true }, *loadTime/5)
 	constant.print(t, "net/http, a constant")
 
 	everything := filepath.Join(t.TempDir(), "everything")
@@ -243,7 +243,7 @@ parameters: {type: object, properties: {text: {type: string}, nums: {type: array
 		return err == nil
 	}, 10*time.Second, 10*time.Millisecond)
 	session := mcpSession(t, "http://"+address)
-	greet := held(t, theirs.Process.Pid, "http://"+address, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","arguments":{"name":"abcdefghijklmnopqrstuvwxyz"}}}`,
+	greet := measure(t, theirs.Process.Pid, "http://"+address, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","arguments":{"name":"abcdefghijklmnopqrstuvwxyz"}}}`,
 		map[string]string{"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2025-11-25", "Mcp-Session-Id": session}, isResult, *loadTime/5)
 	greet.print(t, "the SDK's everything-server")
 	t.Logf("a call over HTTP takes %.1f times the processor time of a constant, the sandbox included", float64(calls.processor)/float64(constant.processor))

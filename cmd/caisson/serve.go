@@ -109,7 +109,7 @@ func newServe(given options) *cobra.Command {
 			}
 			return text == "relaxed", nil
 		}))
-	o.stateKeyFlag(command, "what is stored of runs is encrypted with the first key, and decrypted with any of them")
+	o.stateKeyFlag(command, "stored runs are encrypted with the first key, and decrypted with any of them")
 	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)",
 		parsedInto(&o.Limits.Drain, parseDuration))
 	o.runFlags(command, "each call", "64KiB",

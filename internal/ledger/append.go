@@ -15,13 +15,13 @@ import (
 type waiting struct {
 	entry  *Entry
 	id     []byte
-	bytes  int                                              // what the work writes, if that may be long
+	bytes  int                                              // about how many the work writes, if they may be many
 	row    string                                           // the key or the run that the work changes
 	work   func(ctx context.Context, tx *database.Tx) error // nil for an entry that is appended
 	leased bool                                             // this process must have a lease
 	again  bool                                             // what fails is tried again later
 	alone  bool                                             // its caller does not wait
-	denied error                                            // why the work has changed nothing, if it was not to
+	denied error                                            // see changedNothing
 	done   chan error
 }
 
@@ -148,7 +148,7 @@ func (l *Ledger) add(ctx context.Context, tx *database.Tx, group []*waiting) err
 	if err := l.addPeriods(ctx, tx, periods); err != nil {
 		return err
 	}
-	for _, tenant := range slices.Sorted(maps.Keys(sums)) { // so that processes which change the same wait in a line
+	for _, tenant := range slices.Sorted(maps.Keys(sums)) { // see doWork
 		s := sums[tenant]
 		if _, err := tx.Exec(ctx, "update tenants set calls = calls + ?, bytes = bytes + ? where id = ?", s.calls, s.bytes,
 			tenant); err != nil {

@@ -69,7 +69,7 @@ func (l *Ledger) doWork(ctx context.Context, tx *database.Tx, group []*waiting) 
 			works = append(works, w)
 		}
 	}
-	// Two processes that change the same rows in another order would wait for each other.
+	// All processes change rows in the same order. Otherwise, two of them could wait for each other.
 	slices.SortStableFunc(works, func(a, b *waiting) int { return strings.Compare(a.row, b.row) })
 	renewed := false
 	for _, w := range works {

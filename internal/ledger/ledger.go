@@ -69,7 +69,7 @@ type Options struct {
 	// Key signs the checkpoints. Nil uses the key in the folder, which is made at first; without a folder, nothing is
 	// signed.
 	Key ed25519.PrivateKey
-	// RunKeys encrypts what is kept of runs. Nil keeps it as it is.
+	// RunKeys encrypts stored runs. Nil stores them unencrypted.
 	RunKeys Sealer
 	// Logger gets what goes wrong while old records are removed. Nil discards it.
 	Logger *slog.Logger
@@ -166,8 +166,8 @@ const lastPrune = time.Second
 // lastWait is the time for which a database may answer nothing while the ledger is closed.
 const lastWait = 5 * time.Second
 
-// Close waits until what was appended is written, signs a last checkpoint, and closes the ledger. It gives up what a
-// database does not write that has stopped answering. A second call does nothing.
+// Close waits until what was appended is written, signs a last checkpoint, and closes the ledger. Entries are lost if
+// the database does not answer for some seconds. A second call does nothing.
 func (l *Ledger) Close(ctx context.Context) error {
 	if l.closed.Swap(true) {
 		return nil

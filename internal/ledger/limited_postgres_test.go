@@ -16,8 +16,8 @@ import (
 	"github.com/caisson-run/caisson/internal/noerr"
 )
 
-// TestAttackFewConnections: other programs take most of the connections that the database has. Whoever uses the ledger
-// takes turns with those that are left. When there is none, that is said, and the ledger goes on when there is.
+// TestAttackFewConnections: other programs use most connections of the database. Callers of the ledger share the rest.
+// Without any, they get an error that says so, and the ledger works again afterwards.
 func TestAttackFewConnections(t *testing.T) {
 	c := noerr.Get(started())(t)
 	url, limit, disconnect, err := c.NewLimited(20)
@@ -79,8 +79,8 @@ func TestAttackDeadlocks(t *testing.T) {
 		"select deadlocks::text from pg_stat_database where datname = current_database()"))
 }
 
-// TestAttackRefusedWork: a tenant begins runs without end, of which it has as many as it may have. They do not break the
-// groups of others.
+// TestAttackRefusedWork: a tenant that has as many runs as it may have begins more, without end. Groups with refused
+// runs are committed all the same.
 func TestAttackRefusedWork(t *testing.T) {
 	location := stores["postgres"](t)
 	l := opened(t, ledger.Options{Location: location})

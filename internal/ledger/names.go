@@ -58,8 +58,8 @@ func namesIn(e *Entry) []name {
 	}
 }
 
-// add adds the names in a group that are not known yet, in the order that all processes have: two that add the same
-// would otherwise wait for each other.
+// add adds the unknown names of a group in sorted order, as all processes do. Otherwise, two of them could wait for
+// each other.
 func (n *names) add(ctx context.Context, tx *database.Tx, group []*waiting) error {
 	var missing []name
 	for _, w := range group {

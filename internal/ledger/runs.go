@@ -126,8 +126,8 @@ func (l *Ledger) ChangeRun(
 	})
 }
 
-// AddAnswers adds answers to a run that has the version and waits for more. The run's content, which is not written
-// again, should be what it was. It fails as [Ledger.ChangeRun] does.
+// AddAnswers adds answers to a run that has the version and waits for more, without writing the run's content again. It
+// fails as [Ledger.ChangeRun] does.
 func (l *Ledger) AddAnswers(ctx context.Context, r Run, answers []byte) (version int64, err error) {
 	data, err := l.seal(answers)
 	if err != nil {
@@ -142,7 +142,7 @@ func (l *Ledger) AddAnswers(ctx context.Context, r Run, answers []byte) (version
 	})
 }
 
-// waiting returns what changes the run, and writes some bytes.
+// waiting returns an entry of the queue whose work changes the run and writes so many bytes.
 func (r *Run) waiting(bytes int) *waiting {
 	return &waiting{entry: &Entry{Tenant: r.Tenant}, row: "run " + r.ID, bytes: bytes}
 }
@@ -237,8 +237,8 @@ func (l *Ledger) Run(ctx context.Context, tenant, id string, whole bool) (found 
 	return all[0], nil
 }
 
-// answers returns the answers that a run has beside its content. If the run has changed since the content was read,
-// they may be too few, but the version shows that.
+// answers returns the answers that were added to a version of a run. If the run has changed since that version was
+// read, they may be incomplete.
 func (l *Ledger) answers(ctx context.Context, run string, version int64) (found [][]byte, err error) {
 	err = l.database.View(ctx, func(tx *database.Tx) error {
 		return tx.Rows(ctx, "select data from run_answers where run = ? and version <= ? order by version",

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// ErrSealed means that what is kept of a run is encrypted, and cannot be decrypted with the keys in the options.
+// ErrSealed means that a stored run is encrypted, and that the keys in the options do not decrypt it.
 var ErrSealed = errors.New("the run is encrypted with another key")
 
-// Sealer encrypts and decrypts what is kept of runs. It must be safe for concurrent use.
+// Sealer encrypts and decrypts stored runs. It must be safe for concurrent use.
 type Sealer interface {
 	Seal(content []byte) ([]byte, error)
 	Open(sealed []byte) ([]byte, error)
@@ -19,7 +19,7 @@ type Sealer interface {
 // sealedMark is how a text begins that is encrypted. JSON never does.
 const sealedMark = "sealed:"
 
-// seal returns what is kept of a part of a run.
+// seal returns the stored text of the content, the answers or an event of a run.
 func (l *Ledger) seal(content []byte) (string, error) {
 	if l.options.RunKeys == nil {
 		return string(content), nil
@@ -28,7 +28,7 @@ func (l *Ledger) seal(content []byte) (string, error) {
 	return sealedMark + base64.StdEncoding.EncodeToString(sealed), err
 }
 
-// unseal returns the part of which seal has made a text. What was kept before there were keys is as it was.
+// unseal reverses seal. Texts that were stored without keys are returned unchanged.
 func (l *Ledger) unseal(text string) ([]byte, error) {
 	encoded, isSealed := strings.CutPrefix(text, sealedMark)
 	if !isSealed {

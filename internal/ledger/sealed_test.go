@@ -23,8 +23,8 @@ func ageKeys(t *testing.T) *agefile.Keys {
 	return noerr.Get(agefile.ReadKeys(file))(t)
 }
 
-// TestAttackReadRuns: an attacker reads the database. With keys, it contains no text of the content, the answers and the
-// events of a run, and only a process with these keys can read the run. The control has no keys.
+// TestAttackReadRuns: an attacker reads the database. With keys, it contains no text of the content, the answers and
+// the events of a run, and only a process with these keys can read the run. The control has no keys.
 func TestAttackReadRuns(t *testing.T) {
 	eachStore(t, func(t *testing.T, location string) {
 		keys := ageKeys(t)

@@ -67,8 +67,8 @@ func TestAttackSilentDatabase(t *testing.T) {
 	require.Eventually(t, func() bool { return read() == nil }, 20*time.Second, 100*time.Millisecond)
 }
 
-// TestAttackSilentDatabaseIsNotReady: the database stops answering while nobody writes. A check notices that, and that
-// it answers again. The control is the check before.
+// TestAttackSilentDatabaseIsNotReady: the database stops answering while the ledger is idle. A check notices that, and
+// that it answers again. The control is the check before.
 func TestAttackSilentDatabaseIsNotReady(t *testing.T) {
 	b := newBetween(t)
 	l := opened(t, ledger.Options{Location: b.location})

@@ -15,7 +15,7 @@ const (
 // those of others by a group at most.
 type turns struct {
 	mu     sync.Mutex
-	some   sync.Cond // signaled when next may have what it waits for
+	some   sync.Cond // signaled when next need not wait any longer
 	of     map[string][]*waiting
 	order  []string // the tenants in of, in the order of their turns
 	count  int
@@ -57,8 +57,8 @@ func (q *turns) hasRoom() bool {
 	return q.alone < maxAlone
 }
 
-// Waiting for a larger group saves most of the processor time, which a commit takes, however small. Callers who wait
-// for the same commit tend to come back together.
+// A commit of many entries costs little more than one of a single entry, so waiting for a larger group saves processor
+// time. Callers whose entries were committed together tend to add their next ones together.
 const (
 	gatherTime = 5 * time.Millisecond  // the longest wait for as many entries as the group before had
 	aloneTime  = 20 * time.Millisecond // the longest wait for more entries whose callers do not wait

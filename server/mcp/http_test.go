@@ -189,8 +189,8 @@ func ping(t testing.TB, w *world, caller auth.Caller, id string) (status int) {
 	return status
 }
 
-// TestAttackLostSessions: a client disconnects whenever its initialize has arrived, so that it has no id by which to end
-// these sessions. The oldest end when another begins. The control is a session that its client has used.
+// TestAttackLostSessions: a client disconnects whenever its initialize has arrived, so that it has no id by which to
+// end these sessions. The oldest end when another begins. The control is a session that its client has used.
 func TestAttackLostSessions(t *testing.T) {
 	w := newWorld(t, mcp.Options{Most: 3})
 	me := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
@@ -387,8 +387,8 @@ func TestAttackRevokedBeforeTheEffect(t *testing.T) {
 	assert.EqualValues(t, 1, calls.Load())
 }
 
-// TestAttackRevokedWhileSending: a request whose token is revoked while its body arrives, or cannot be read at its end, is
-// refused, and not for its body. The control is a token that works.
+// TestAttackRevokedWhileSending: a request whose token is revoked while its body arrives, or cannot be read at its end,
+// is refused, and not for its body. The control is a token that works.
 func TestAttackRevokedWhileSending(t *testing.T) {
 	w := newWorld(t, mcp.Options{})
 	for ended, want := range map[error]int{

@@ -103,8 +103,8 @@ func TestRunsOfTwoServers(t *testing.T) {
 	}
 }
 
-// TestAnswersOfTwoServers: the calls that a run waits for are answered at two servers in turn, before and after a restart.
-// Until the last answer, the run itself is not written again.
+// TestAnswersOfTwoServers: the calls that a run waits for are answered at two servers in turn, before and after a
+// restart. Until the last answer, the run itself is not written again.
 func TestAnswersOfTwoServers(t *testing.T) {
 	first := newWorld(t, rest.Options{})
 	const calls = 6
@@ -152,8 +152,8 @@ func TestAnswersOfTwoServers(t *testing.T) {
 	assert.Zero(t, answers)
 }
 
-// TestAttackOutputsAfterARestart: a client submits outputs up to the bound of its tenant, and goes on after a restart, when
-// no server has the run in memory. The bound still holds. The control is the server before.
+// TestAttackOutputsAfterARestart: a client submits outputs up to the bound of its tenant, and goes on after a restart,
+// when no server has the run in memory. The bound still holds. The control is the server before.
 func TestAttackOutputsAfterARestart(t *testing.T) {
 	options := rest.Options{Runs: rest.RunOptions{Bytes: 200 << 10}}
 	first := newWorld(t, options)
@@ -251,8 +251,8 @@ func TestAttackRunsOfDeadServers(t *testing.T) {
 	second.until(waits.ID, "ada", "requires_action")
 }
 
-// TestAttackFrozenServersGoOn: a server that others have taken for dead makes no more calls of a run. The control is the
-// call that had begun before.
+// TestAttackFrozenServersGoOn: a server that others have taken for dead makes no more calls of a run. The control is
+// the call that had begun before.
 func TestAttackFrozenServersGoOn(t *testing.T) {
 	first := newWorld(t, rest.Options{})
 	second := replicaOf(t, first, rest.Options{})

@@ -397,7 +397,7 @@ func (r *run) findAgent(ctx context.Context) error {
 	return err
 }
 
-// resume continues a paused run if all that it waits for was submitted, of which the ledger does not have the last. The
+// resume continues a paused run if it has all outputs and approvals; otherwise, it stores the last submission. The
 // caller must hold r.mu.
 func (r *run) resume(ctx context.Context, last *submission) error {
 	if len(r.answers.missing(r.report.Pending)) > 0 {

@@ -86,7 +86,7 @@ func (r *run) save(hold bool) error {
 	return r.store(func(ctx context.Context, kept *ledger.Ledger) error { return r.saveIn(ctx, kept, hold) })
 }
 
-// saveAnswers has the ledger keep what was submitted last to the run, which waits for more. The caller must hold r.mu.
+// saveAnswers stores the last submission to a run that waits for more. The caller must hold r.mu.
 func (r *run) saveAnswers(last *submission) error {
 	if !r.stored.isCurrent() {
 		return r.save(false)
@@ -168,7 +168,7 @@ func (r *run) saveIn(ctx context.Context, kept *ledger.Ledger, hold bool) error 
 	return err
 }
 
-// row returns what the ledger needs to know of the run, without its content. The caller must hold r.mu.
+// row returns the row of the run in the ledger, without the content. The caller must hold r.mu.
 func (r *run) row() ledger.Run {
 	row := ledger.Run{
 		ID: r.id, Tenant: r.tenant, Status: string(r.status), IsOver: r.status.isOver(), Created: r.created, Until: r.expires,

@@ -257,7 +257,7 @@ func (d *DB) onPool(ctx context.Context, begin string, whole bool, work func(tx 
 		return err
 	}
 	defer leave()
-	for range connections { // each may have broken while nobody used it, such as when the server was started again
+	for range connections { // idle ones may have broken, such as when the server was restarted
 		begun, broken, err := d.onConn(ctx, begin, whole, work)
 		if err == nil || begun || !broken {
 			return err
@@ -283,8 +283,8 @@ func (d *DB) onConn(
 }
 
 // transact runs work in a transaction. The end of ctx does not end the end of the transaction, nor the beginning of one
-// that writes: nobody would know whether they have had their effect. A connection that may still be in a transaction is
-// broken, and must not be used again. If the transaction has not begun, work was not called.
+// that writes: it would be unknown whether they took effect. A connection that may still be in a transaction is broken,
+// and must not be used again. If the transaction has not begun, work was not called.
 func transact(ctx context.Context, tx *Tx, begin string, work func(tx *Tx) error) (begun, broken bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, false, err

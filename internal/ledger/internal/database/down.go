@@ -9,9 +9,9 @@ import (
 	library "modernc.org/sqlite/lib"
 )
 
-// IsDown reports whether an error means that no transaction can be committed now, and that this one was not: the file is
-// locked or cannot be written, or PostgreSQL has no space, no connection left, or cannot be reached. A connection that
-// is lost, or a disk that fails, is not among these: the transaction may have been committed.
+// IsDown reports whether an error means that no transaction can be committed now, and that this one was not: the file
+// is locked or cannot be written, or PostgreSQL has no space, no connection left, or cannot be reached. A connection
+// that is lost, or a disk that fails, is not among these: the transaction may have been committed.
 func IsDown(err error) bool {
 	if failure, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch failure.Code() & 0xff {

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// poolLimit bounds the connections of the pool while PostgreSQL has no more for this process. The zero value bounds none.
-// It is safe for concurrent use.
+// poolLimit bounds the connections of the pool while PostgreSQL has no more for this process. The zero value bounds
+// none. It is safe for concurrent use.
 type poolLimit struct {
 	mu    sync.Mutex
 	ours  int       // connections that never come back to the pool

@@ -13,8 +13,8 @@ import (
 
 var errGivenUp = errors.New("the database did not answer while the ledger was closed")
 
-// sockets are the open connections to PostgreSQL. They can be closed although the database does not answer, which ends
-// whatever waits for it. It is safe for concurrent use.
+// sockets are the open connections to PostgreSQL. Closing them ends all queries, even if the database does not answer.
+// It is safe for concurrent use.
 type sockets struct {
 	mu      sync.Mutex
 	open    map[*socket]struct{}
@@ -35,7 +35,7 @@ func (s *socket) Close() error {
 	return s.Conn.Close()
 }
 
-// through has connections be made with dial, and be closed with the others.
+// through returns a function that dials and adds the connection to the sockets.
 func (s *sockets) through(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -53,7 +53,7 @@ func (s *sockets) through(dial pgconn.DialFunc) pgconn.DialFunc {
 	}
 }
 
-// giveUp closes all connections, and those that will be made.
+// giveUp closes all connections, and refuses new ones.
 func (s *sockets) giveUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
