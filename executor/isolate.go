@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 
@@ -38,11 +39,21 @@ type returned[T any] struct {
 // startIsolated runs the program's code so that a panic or runtime.Goexit becomes an error. done must be buffered.
 func startIsolated[T any](done chan<- returned[T], do func() (T, error)) {
 	go func() {
+		growStack()
 		r := returned[T]{err: errExited}
 		defer func() { done <- r }()
 		defer recoverError(&r.err)
 		r.value, r.err = do()
 	}()
+}
+
+// growStack gives the goroutine at once the stack that most calls need. A stack that grows in steps, and later, is
+// copied several times with all frames that are on it by then.
+//
+//go:noinline
+func growStack() {
+	var stack [8 << 10]byte
+	runtime.KeepAlive(&stack)
 }
 
 // isolate is startIsolated, and waits for the result.

@@ -15,7 +15,7 @@ func (b *batch) settle(ctx context.Context, c *call) {
 	}
 	hasRun := c.phase != phaseRefused
 	c.phase = phaseEnded
-	entry := b.keep(ctx, c, hasRun)
+	b.keep(ctx, c, hasRun)
 	c.final = c.record.Result.Success && c.entry.Manifest != nil && c.entry.Manifest.Behavior.Final
 	b.session.leave(c)
 	b.mu.Lock()
@@ -23,7 +23,9 @@ func (b *batch) settle(ctx context.Context, c *call) {
 	b.mu.Unlock()
 	b.logFinished(ctx, c)
 	if recorder := b.executor.options.Recorder; recorder != nil {
-		b.report(ctx, c, "recorder failed", func() error { return recorder.Record(context.WithoutCancel(ctx), entry) })
+		b.report(ctx, c, "recorder failed", func() error {
+			return recorder.Record(context.WithoutCancel(ctx), b.entryOf(c))
+		})
 	}
 	c.inputs = nil
 	output.CutDetails(&c.record, b.details)
@@ -56,20 +58,18 @@ func (b *batch) intend(ctx context.Context, c *call) bool {
 	return false
 }
 
-// keep has the ledger keep a call that has ended, and returns what the recorder gets.
-func (b *batch) keep(ctx context.Context, c *call, hasRun bool) Entry {
-	entry := b.entryOf(c)
+// keep has the ledger keep a call that has ended.
+func (b *batch) keep(ctx context.Context, c *call, hasRun bool) {
 	ledger := b.executor.options.Ledger
 	if ledger == nil || b.report(ctx, c, "ledger failed",
-		func() error { return ledger.Record(context.WithoutCancel(ctx), entry) }) {
-		return entry
+		func() error { return ledger.Record(context.WithoutCancel(ctx), b.entryOf(c)) }) {
+		return
 	}
 	c.record.Unrecorded = true
 	if c.intended && hasRun {
 		c.record.Result = tool.Result{Kind: tool.UnknownOutcome, Error: unknownOutcome}
 		c.record.Cuts = nil
 	}
-	return b.entryOf(c)
 }
 
 const unknownOutcome = "the call was run, but what came of it could not be recorded; " +

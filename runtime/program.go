@@ -59,7 +59,9 @@ func (r *run) runIn(ctx context.Context, module *engine.Module, run engine.Run) 
 		system.Resume(before)
 		used, err := started.Run(resumed, run)
 		if !errors.Is(err, engine.ErrNotStarted) {
-			r.image = t.imageOf(made, used.Started)
+			if r.recorder != nil {
+				r.image = t.imageOf(made, used.Started)
+			}
 			return used, err
 		}
 		if t.program.discard(started, err) {

@@ -62,7 +62,7 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	if err != nil {
 		return r.fail(ctx, err)
 	}
-	if t.runtime.watchdog.HasCondemned(module.Digest()) { // the digest may not have been known before
+	if t.runtime.watchdog.Condemned()[module.Digest()] { // the digest may not have been known before
 		return r.answer.Fail(tool.Denied, "the tool is unavailable: "+condemned, nil)
 	}
 	for _, name := range t.manifest.Context {

@@ -130,12 +130,16 @@ const condemned = "an earlier call could not be stopped, which is a bug in Caiss
 // isCondemned reports whether the tool's module had a runaway. It is false while the module is
 // unknown.
 func (t *Tool) isCondemned() bool {
+	all := t.runtime.watchdog.Condemned()
+	if all == nil {
+		return false
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.script != nil {
-		return t.runtime.watchdog.HasCondemned(t.script.Code())
+		return all[t.script.Code()]
 	}
-	return t.runtime.watchdog.HasCondemned(t.digest)
+	return all[t.digest]
 }
 
 // has reports whether a requirement of a manifest is met: a directory by a grant, and a setting by [Options.Settings]

@@ -40,6 +40,7 @@ func (m *Module) assemble(ctx context.Context, limit uint64) (*instance, error) 
 	i.dependencies = dependencies
 	if m.hasKernel {
 		i.kernel = dependencies[0]
+		i.kernelMemory = KernelMemory{kernel: i.kernel}
 		if err := i.findLeft(); err != nil {
 			i.close(ctx)
 			return nil, err

@@ -201,7 +201,7 @@ func valueTypes(types []hostfuncs.ValueType) []api.ValueType {
 
 func guestMemory(run *runContext, calling api.Module) hostfuncs.Memory { return run.memoryOf(calling) }
 func kernelMemory(run *runContext, _ api.Module) hostfuncs.Memory {
-	return KernelMemory{kernel: run.instance.kernel}
+	return run.instance.kernelMemory
 }
 
 // Compile returns the module for source, compiling it unless this engine or its cache directory already has it.

@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -21,6 +22,7 @@ type instance struct {
 	faults       faultWatch          // of the run, in all memories
 	dependencies []*instance         // of the modules that it is linked with, in their order
 	kernel       *instance           // the dependency that is its kernel; may be nil
+	kernelMemory hostfuncs.Memory    // of that
 	left         uint64              // the address of the data that the guest leaves with its kernel
 	globals      []api.MutableGlobal // that reset restores
 	meter        api.MutableGlobal   // shared with its dependencies
@@ -262,16 +264,19 @@ func (i *instance) keepsStacks() bool {
 // does so in the background if that takes long, so that no call outlives its deadline. Only a few instances at a time
 // are retired in the background, since each still holds its memory: the caller waits for further ones.
 func (i *instance) retire(key poolKey, reuse bool) {
-	finish := func() {
-		if reuse && i.module.rewritten.Unrestorable == "" && i.reset() == nil {
-			i.module.engine.idle.put(key, i)
-			return
-		}
-		i.close(i.module.engine.base)
+	if i.survey() < muchWritten ||
+		!i.module.engine.retireLater(i.module, key, func() { i.putBack(key, reuse) }) {
+		i.putBack(key, reuse)
 	}
-	if i.survey() < muchWritten || !i.module.engine.retireLater(i.module, key, finish) {
-		finish()
+}
+
+// putBack returns an instance to the pool, after a survey, or closes it if it is not to be reused or cannot be reset.
+func (i *instance) putBack(key poolKey, reuse bool) {
+	if reuse && i.module.rewritten.Unrestorable == "" && i.reset() == nil {
+		i.module.engine.idle.put(key, i)
+		return
 	}
+	i.close(i.module.engine.base)
 }
 
 // survey ends the watch of pages, which releases the run from its thread, and finds the written ones. It returns the

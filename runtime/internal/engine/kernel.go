@@ -125,7 +125,7 @@ func (i *instance) finish(run *runContext, ended error) error {
 	k := i.module.engine.kernel
 	i.passed[0] = i.left
 	run.tape = nil // it depends only on memory
-	if err := run.invoke(run, &k.Finish, KernelMemory{kernel: i.kernel}, i.passed[:1]); err != nil &&
+	if err := run.invoke(run, &k.Finish, i.kernelMemory, i.passed[:1]); err != nil &&
 		(ended == nil || k.Exits != nil && k.Exits(ended)) {
 		return classify(run, "run", &hostError{err})
 	}

@@ -248,10 +248,12 @@ func (g *Guest) Planned() (end func()) {
 	return func() { g.calls.Add(1) }
 }
 
-// HasCondemned reports whether a module had a runaway.
-func (w *Watchdog) HasCondemned(digest engine.Digest) bool {
-	all := w.condemned.Load()
-	return all != nil && (*all)[digest]
+// Condemned returns the modules that had a runaway, or nil if none had one. The caller must not change the map.
+func (w *Watchdog) Condemned() map[engine.Digest]bool {
+	if all := w.condemned.Load(); all != nil {
+		return *all
+	}
+	return nil
 }
 
 // rearm postpones the last resort as long as the running guests allow, or disarms it if none runs. The caller must hold
