@@ -63,10 +63,10 @@ slow: ## run the tests of which "make test" runs a sample or nothing, a quarter 
 	files=$(SAMPLED) && tests=$$(grep -ohE '^func Test[A-Za-z0-9_]*' $$files | cut -c6- | sort -u | paste -sd '|') && \
 	$(GO) test $(TESTFLAGS) -tags slow -run "^($$tests)\$$" ./runtime/internal/engine $$(dirname $$files | sort -ur)
 
-# Where goroutines meet. Nightly runs have the race detector look at everything: at masking and at what compares or
-# counts what guests compute, which are long computations of one goroutine, at what measures the memory or the time of
+# Where goroutines meet. Nightly runs have the race detector look at everything: at masking, at compiling, and at what
+# compares or counts what guests compute, which are long computations of one goroutine, at what measures the memory or the time of
 # long bodies and answers, and at the command line, whose processes it slows down most.
-COMPUTATIONS = ^TestAttack(UnreadAnswers|UnreadAnswersOfAToken|LongQuestions|OpenRequests|LongRecords|SubmissionsInTheWay|HeldAnswers|AnswersThatTakeLongToMask|FollowersOfForgottenRuns|SessionsThatAreAskedFor|RunsOfManyCalls|LongRequestLines|LongLogs|BatchesWithoutRoom|TextsThatHoldTheirBodies|CompiledLoops)$$|^TestMask|^TestRandom(Modules|Instructions)|^TestMutants|Behaves?TheSame|IsExact$$|^Test(Endless|Bounded)Programs|^TestProgramsStay|^TestAttackUnits|^TestAttackRecursionWith
+COMPUTATIONS = ^TestAttack(UnreadAnswers|UnreadAnswersOfAToken|LongQuestions|OpenRequests|LongRecords|SubmissionsInTheWay|HeldAnswers|AnswersThatTakeLongToMask|FollowersOfForgottenRuns|SessionsThatAreAskedFor|RunsOfManyCalls|LongRequestLines|LongLogs|BatchesWithoutRoom|TextsThatHoldTheirBodies|CompiledLoops|Limits|KeyUpdatesDelayTheStop|FunctionsInThisProcess|ManyRegisters|SlowJoins|CostlyFunctions)$$|^Test(OnlyTrustedModulesMayBeComplex|TrustedModules|CompilingJoinsGrowsFaster|PassesVersion|ModulesCountWhatIsDecoded|FramesOfCode|ManyImportsTakeNoTime)$$|^TestMask|^TestRandom(Modules|Instructions)|^TestMutants|Behaves?TheSame|IsExact$$|^Test(Endless|Bounded)Programs|^TestProgramsStay|^TestAttackUnits|^TestAttackRecursionWith
 CONCURRENT = ./runtime/internal/engine ./runtime . ./executor ./hostfuncs/... ./internal/guestfiles ./registry/... ./sdk/... ./server/... \
 	$$($(GO) list ./executor/internal/... ./runtime/... | grep -vE '/repair|/internal/wasm')
 
