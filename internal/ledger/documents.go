@@ -43,7 +43,7 @@ type Documents struct {
 
 type openDocuments struct {
 	*database.DB
-	read database.Query
+	read, names, all database.Query
 }
 
 // errAbsent means that there is no ledger yet.
@@ -108,11 +108,15 @@ func (d *Documents) open(ctx context.Context, create bool) (*openDocuments, erro
 		d.reserve()
 	}
 	// SQLite's connection is open from now on, and so needs no descriptors once clients have taken them all.
-	read, err := db.Prepare(ctx, selectDocument)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
+	opened := &openDocuments{DB: db}
+	for text, query := range map[string]*database.Query{
+		selectDocument: &opened.read, selectNames: &opened.names, selectAll: &opened.all,
+	} {
+		if *query, err = db.Prepare(ctx, text); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
 	}
-	d.opened = &openDocuments{db, read}
+	d.opened = opened
 	return d.opened, nil
 }
 
@@ -164,6 +168,8 @@ func (d *Documents) add(ctx context.Context, documents []oldfolders.Document) er
 const (
 	insertDocument = "insert into documents (kind, tenant, name, content) values (?, ?, ?, ?) on conflict do nothing"
 	selectDocument = "select content from documents where kind = ? and tenant = ? and name = ?"
+	selectNames    = "select name from documents where kind = ? and tenant = ?"
+	selectAll      = "select name, content from documents where kind = ? and tenant = ?"
 	updateDocument = "update documents set content = ? where kind = ? and tenant = ? and name = ?"
 	deleteDocument = "delete from documents where kind = ? and tenant = ? and name = ?"
 )
@@ -212,42 +218,48 @@ func untilEnd[T any](ctx context.Context, work func() (T, error)) (T, error) {
 }
 
 // Names returns the names of a tenant's documents, in no order. It returns soon after the end of ctx, as Read does.
-func (d *Documents) Names(ctx context.Context, tenant string) ([]string, error) {
-	return untilEnd(ctx, func() (names []string, err error) {
-		err = d.rows(ctx, "name", tenant, func(scan func(into ...any) error) error {
-			names = append(names, "")
-			return scan(&names[len(names)-1])
+func (d *Documents) Names(ctx context.Context, tenant string) (names []string, err error) {
+	return rowsOf(ctx, d, tenant, func(q *openDocuments) database.Query { return q.names },
+		func(all []string, scan func(into ...any) error) ([]string, error) {
+			var name string
+			err := scan(&name)
+			return append(all, name), err
 		})
-		return names, err
-	})
 }
 
-// All returns a tenant's documents by their names.
+// All returns a tenant's documents by their names. It returns soon after the end of ctx, as Read does.
 func (d *Documents) All(ctx context.Context, tenant string) (map[string][]byte, error) {
-	all := map[string][]byte{}
-	err := d.rows(ctx, "name, content", tenant, func(scan func(into ...any) error) error {
-		var name string
-		var content []byte
-		err := scan(&name, &content)
-		all[name] = content
-		return err
-	})
-	return all, err
+	return rowsOf(ctx, d, tenant, func(q *openDocuments) database.Query { return q.all },
+		func(all map[string][]byte, scan func(into ...any) error) (map[string][]byte, error) {
+			var name string
+			var content []byte
+			err := scan(&name, &content)
+			if all == nil {
+				all = map[string][]byte{}
+			}
+			all[name] = content
+			return all, err
+		})
 }
 
-func (d *Documents) rows(
-	ctx context.Context, columns, tenant string, each func(scan func(into ...any) error) error,
-) error {
-	err := d.use(ctx, false, func(opened *openDocuments) error {
-		return opened.View(ctx, func(tx *database.Tx) error {
-			return tx.Rows(ctx, "select "+columns+" from documents where kind = ? and tenant = ?",
-				[]any{string(d.kind), clean(tenant)}, each)
+// rowsOf returns what a query finds of a tenant's documents, to which add adds each row.
+func rowsOf[T any](
+	ctx context.Context, d *Documents, tenant string, query func(*openDocuments) database.Query,
+	add func(all T, scan func(into ...any) error) (T, error),
+) (T, error) {
+	found, err := untilEnd(ctx, func() (found T, err error) {
+		err = d.use(ctx, false, func(opened *openDocuments) error {
+			return query(opened).Rows(ctx, []any{string(d.kind), clean(tenant)}, func(scan func(into ...any) error) (err error) {
+				found, err = add(found, scan)
+				return err
+			})
 		})
+		return found, err
 	})
 	if errors.Is(err, errAbsent) {
 		err = nil
 	}
-	return d.failure("list", err)
+	return found, d.failure("list", err)
 }
 
 // Change replaces a document by what change returns for its content, both nil for none. An error of change is returned

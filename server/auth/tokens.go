@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base32"
 	"encoding/hex"
 	"encoding/json"
@@ -19,8 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
-
-	"golang.org/x/sync/singleflight"
 
 	"github.com/caisson-run/caisson/internal/ledger"
 )
@@ -79,22 +76,10 @@ const (
 	maxSize   = 64 << 10
 	maxTokens = 10_000
 	maxText   = 200
-	// checkedFor is how long a token that was found valid is not read again, and so how long a revocation may take to
-	// have an effect on new requests. Package server looks at the tokens of requests that take long as often, which
-	// adds up to the second that is promised.
-	checkedFor = time.Second / 2
-	// readTime is how long a token is read. Then it counts as one that cannot be read.
-	readTime = 3 * time.Second / 2
-	// Texts that were not valid tokens within knownFor may be made up, as fast as their senders like. At most maxStrangers
-	// of them are read at a time, since PostgreSQL has few connections, and maxWaiting wait for that.
-	maxStrangers = 4
-	maxWaiting   = 512
-	knownFor     = time.Hour
 )
 
 var (
 	encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-	form     = regexp.MustCompile(`^caisson_([a-z2-7]{13})_([a-z2-7]{52})$`)
 	isID     = regexp.MustCompile(`^[a-z2-7]{13}$`).MatchString
 )
 
@@ -103,23 +88,20 @@ var (
 type Tokens struct {
 	documents *ledger.Documents
 	now       func() time.Time
+	all       func(ctx context.Context, tenant string) (map[string][]byte, error)
 	change    func(ctx context.Context, tenant, id string, change func(old []byte) ([]byte, error)) error
 
-	strangers chan struct{} // has an element for each that is being read
-	waiting   atomic.Int64
-	reads     singleflight.Group
+	base    context.Context // of reads; it ends when the tokens are closed
+	stop    context.CancelFunc
+	readers sync.WaitGroup
+	waiting atomic.Int64 // requests that wait for a read
+	exist   atomic.Bool  // whether a token was ever found
 
-	mu      sync.Mutex
-	checked map[[sha256.Size]byte]checked // by the digest of the whole text, for knownFor
-	swept   time.Time                     // when old elements were last removed from it
-	exist   bool                          // whether a token was ever found
-	looked  time.Time                     // when one was last looked for
-}
-
-// checked is a token that was found valid.
-type checked struct {
-	token     Token
-	at, until time.Time // when, and how long it is not read again
+	mu        sync.Mutex
+	last      *known   // what the last read has found; nil if none has
+	next      *reading // the read that has not begun; nil if no request waits for it
+	isReading bool     // readAll runs
+	changes   int      // of tokens by this process, which last must not be older than
 }
 
 // Open opens the tokens of a state folder, or of the PostgreSQL database with a URL if it is not empty. All servers on
@@ -130,14 +112,17 @@ func Open(ctx context.Context, stateDir, database string) (*Tokens, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tokens{
-		documents: documents, now: time.Now, change: documents.Change, checked: map[[sha256.Size]byte]checked{},
-		strangers: make(chan struct{}, maxStrangers),
-	}, nil
+	t := &Tokens{documents: documents, now: time.Now, all: documents.All, change: documents.Change}
+	t.base, t.stop = context.WithCancel(context.WithoutCancel(ctx))
+	return t, nil
 }
 
-// Close closes the tokens.
-func (t *Tokens) Close() error { return t.documents.Close() }
+// Close closes the tokens. It must not be called while they are used.
+func (t *Tokens) Close() error {
+	t.stop()
+	t.readers.Wait()
+	return t.documents.Close()
+}
 
 // Create stores a token and returns its text, which is not kept and cannot be had again. Its ID and
 // times but Expires are set here. Nothing was stored if the error is an [*Error].
@@ -222,171 +207,6 @@ func (s stored) content() ([]byte, error) {
 	return content, err
 }
 
-// Check returns the token that has a text. The error wraps [ErrUnknown], [ErrExpired] or [ErrRevoked] if the token does
-// not work. After another error, it may work: the ledger cannot be read, or too many unknown texts are. The end of ctx
-// ends only the wait for these, since a client that has gone says nothing about a token. A revocation has an effect
-// within a second.
-func (t *Tokens) Check(ctx context.Context, text string) (Token, error) {
-	parts := form.FindStringSubmatch(text)
-	if parts == nil {
-		return Token{}, fmt.Errorf("%w: %w", ErrUnknown, errNotToken)
-	}
-	whole, now := sha256.Sum256([]byte(text)), t.now()
-	c, isKnown := t.known(whole)
-	if isKnown && now.Before(c.until) {
-		return c.token, nil
-	}
-	if !isKnown {
-		leave, err := t.turn(ctx)
-		if err != nil {
-			return Token{}, fmt.Errorf("token %s: %w", parts[1], err)
-		}
-		defer leave()
-		now = t.now()
-		if c, isKnown = t.known(whole); isKnown && now.Before(c.until) { // another request has read it meanwhile
-			return c.token, nil
-		}
-	}
-	s, err := t.readOnce(ctx, parts[1])
-	if err == nil {
-		err = s.refusal(parts[2], now)
-	}
-	switch {
-	case errors.Is(err, ErrUnknown):
-		t.forget(whole)
-		return Token{}, err
-	case errors.Is(err, ErrRevoked), errors.Is(err, ErrExpired):
-		t.forget(whole)
-		return s.Token, err
-	case err != nil:
-		return Token{}, err
-	}
-	t.remember(whole, s.Token, now)
-	return s.Token, nil
-}
-
-// refusal returns why a text with a secret is no token that works now, or nil.
-func (s *stored) refusal(secret string, now time.Time) error {
-	switch {
-	case subtle.ConstantTimeCompare([]byte(s.SHA256), []byte(digestOf(secret))) != 1:
-		return fmt.Errorf("%w: its secret is wrong", ErrUnknown)
-	case !s.Revoked.IsZero():
-		return ErrRevoked
-	case s.hasExpired(now):
-		return ErrExpired
-	}
-	return nil
-}
-
-func (t Token) hasExpired(now time.Time) bool { return !t.Expires.IsZero() && !t.Expires.After(now) }
-
-// Recheck returns why a token that Check has returned works no longer, or nil. An expiry is known without the ledger.
-func (t *Tokens) Recheck(ctx context.Context, text string, token Token) error {
-	if token.hasExpired(t.now()) {
-		return ErrExpired
-	}
-	_, err := t.Check(ctx, text)
-	return err
-}
-
-// Exist reports whether a token was ever created, even one that no longer works. The first token is noticed within half
-// a second. Once Exist has reported true, it always does, also if the ledger is removed.
-func (t *Tokens) Exist(ctx context.Context) (bool, error) {
-	now := t.now()
-	t.mu.Lock()
-	exist, isKnown := t.exist, t.exist || !t.looked.IsZero() && now.Before(t.looked.Add(checkedFor))
-	t.mu.Unlock()
-	if isKnown {
-		return exist, nil
-	}
-	found, err, _ := t.reads.Do("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
-		defer cancel()
-		ids, err := t.documents.Names(ctx, noTenant)
-		if err != nil {
-			return false, err
-		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.exist, t.looked = t.exist || len(ids) > 0, now
-		return t.exist, nil
-	})
-	return found.(bool), err
-}
-
-// known returns a token that was found valid not long ago.
-func (t *Tokens) known(whole [sha256.Size]byte) (checked, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c, ok := t.checked[whole]
-	return c, ok
-}
-
-func (t *Tokens) forget(whole [sha256.Size]byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.checked, whole)
-}
-
-func (t *Tokens) remember(whole [sha256.Size]byte, token Token, now time.Time) {
-	until := now.Add(checkedFor)
-	if !token.Expires.IsZero() && token.Expires.Before(until) {
-		until = token.Expires
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now.Sub(t.swept) > knownFor/60 {
-		t.swept = now
-		maps.DeleteFunc(t.checked, func(_ [sha256.Size]byte, c checked) bool { return now.Sub(c.at) > knownFor })
-	}
-	t.checked[whole] = checked{token, now, until}
-}
-
-// turn waits until one more unknown text may be read. leave must be called afterwards.
-func (t *Tokens) turn(ctx context.Context) (leave func(), err error) {
-	leave = func() { <-t.strangers }
-	select {
-	case t.strangers <- struct{}{}:
-		return leave, nil
-	default:
-	}
-	if t.waiting.Add(1) > maxWaiting { // each holds its request
-		t.waiting.Add(-1)
-		return nil, errManyStrangers
-	}
-	defer t.waiting.Add(-1)
-	ctx, cancel := context.WithTimeout(ctx, readTime)
-	defer cancel()
-	select {
-	case t.strangers <- struct{}{}:
-		return leave, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", errManyStrangers, ctx.Err())
-	}
-}
-
-var errManyStrangers = errors.New("too many unknown tokens are read")
-
-// readOnce reads a token, for all who need it at the same time.
-func (t *Tokens) readOnce(ctx context.Context, id string) (stored, error) {
-	found, err, _ := t.reads.Do(id, func() (any, error) { return t.read(context.WithoutCancel(ctx), id) })
-	s, _ := found.(stored)
-	return s, err
-}
-
-func (t *Tokens) read(ctx context.Context, id string) (stored, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTime)
-	defer cancel()
-	content, err := t.documents.Read(ctx, noTenant, id)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return stored{}, fmt.Errorf("%w: %s", ErrUnknown, id)
-	}
-	if err != nil {
-		return stored{}, fmt.Errorf("token %s: %w", id, err)
-	}
-	return decode(id, content)
-}
-
 func decode(id string, content []byte) (stored, error) {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
@@ -402,7 +222,7 @@ func decode(id string, content []byte) (stored, error) {
 
 // List returns all tokens, oldest first. The error names damaged ones, in addition to the others.
 func (t *Tokens) List(ctx context.Context) ([]Token, error) {
-	all, err := t.documents.All(ctx, noTenant)
+	all, err := t.all(ctx, noTenant)
 	if err != nil {
 		return nil, err
 	}
@@ -450,6 +270,6 @@ func (t *Tokens) Revoke(ctx context.Context, id string) (Token, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	maps.DeleteFunc(t.checked, func(_ [sha256.Size]byte, c checked) bool { return c.token.ID == id })
+	t.last, t.changes = nil, t.changes+1 // it has an effect at once in this process
 	return s.Token, nil
 }

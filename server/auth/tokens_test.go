@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -216,7 +217,7 @@ func TestUnreadableLedger(t *testing.T) {
 	for _, kind := range []error{ErrUnknown, ErrExpired, ErrRevoked, ErrDamaged} {
 		require.NotErrorIs(t, err, kind)
 	}
-	require.Error(t, noerr.Error(tokens.Exist(t.Context())))
+	assert.True(t, noerr.Get(tokens.Exist(t.Context()))(t), "one was found")
 	require.NoError(t, os.Remove(file))
 	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), text)), ErrUnknown, "a ledger that was removed has no tokens")
 	require.NoError(t, os.Rename(file+".away", file))
@@ -334,150 +335,116 @@ func TestExpiryWithoutTheLedger(t *testing.T) {
 	tokens, state, clock := empty(t)
 	expiring := reader
 	expiring.Expires = clock.Now().Add(time.Minute)
-	text, token := created(t, tokens, expiring)
-	require.NoError(t, tokens.Recheck(t.Context(), text, token))
+	text, _ := created(t, tokens, expiring)
+	noerr.Get(tokens.Check(t.Context(), text))(t)
 	file := filepath.Join(ledger.In(state), "ledger.db")
 	require.NoError(t, os.Remove(file))
 	require.NoError(t, os.Mkdir(file, 0o700))
 	clock.Pass(time.Second)
-	err := tokens.Recheck(t.Context(), text, token)
+	_, err := tokens.Check(t.Context(), text)
 	require.Error(t, err)
-	assert.NotErrorIs(t, err, ErrExpired, "the control: it may still work")
+	require.NotErrorIs(t, err, ErrExpired, "the control: it may still work")
 	clock.Pass(time.Minute)
-	err = tokens.Recheck(t.Context(), text, token)
-	assert.ErrorIs(t, err, ErrExpired)
+	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), text)), ErrExpired)
 }
 
-// TestAttackMadeUpTokens: made-up tokens wait for the ledger, as many as it has connections. A token that was valid
-// before is read nevertheless. The control is a made-up token while none waits.
+// slowly has reads of all tokens wait until go on is called, once for each. It returns how many have begun.
+func slowly(tokens *Tokens) (begun *atomic.Int64, goOn func()) {
+	begun, turns := new(atomic.Int64), make(chan struct{})
+	tokens.all = func(ctx context.Context, tenant string) (map[string][]byte, error) {
+		begun.Add(1)
+		select {
+		case <-turns:
+			return tokens.documents.All(ctx, tenant)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return begun, func() { turns <- struct{}{} }
+}
+
+const madeUp = "caisson_aaaaaaaaaaaaa_" + "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+// TestAttackMadeUpTokens: many requests show made-up tokens, and some tokens that work and are not known yet. They share
+// two reads: the one that has begun, and the next one. Afterwards made-up ones are read no more often than the pause
+// between reads allows, and no more than so many requests wait. The controls are the answers to all of them.
 func TestAttackMadeUpTokens(t *testing.T) {
 	tokens, _, clock := empty(t)
 	text, _ := created(t, tokens, reader)
-	noerr.Get(tokens.Check(t.Context(), text))(t)
-	madeUp := "caisson_" + strings.Repeat("a", 13) + "_" + strings.Repeat("a", 52)
-	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), madeUp)), ErrUnknown, "the control")
-	for range maxStrangers {
-		tokens.strangers <- struct{}{}
+	begun, goOn := slowly(tokens)
+	first, others := make(chan error, 1), make(chan error, 200)
+	go func() { first <- noerr.Error(tokens.Check(t.Context(), madeUp)) }()
+	require.Eventually(t, func() bool { return begun.Load() == 1 }, time.Second, time.Millisecond)
+	for i := range cap(others) {
+		go func() {
+			_, err := tokens.Check(t.Context(), []string{madeUp, text}[i%2])
+			others <- err
+		}()
 	}
-	clock.Pass(2 * checkedFor)
+	require.Eventually(t, func() bool { return tokens.waiting.Load() == int64(1+cap(others)) }, time.Second, time.Millisecond)
+	goOn()
+	require.ErrorIs(t, <-first, ErrUnknown)
+	goOn()
+	unknown := 0
+	for range cap(others) {
+		if err := <-others; err != nil {
+			require.ErrorIs(t, err, ErrUnknown)
+			unknown++
+		}
+	}
+	assert.Equal(t, cap(others)/2, unknown)
+	assert.Equal(t, int64(2), begun.Load())
+
+	tokens.waiting.Store(maxWaiting)
+	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), madeUp)), errManyWaiting)
+	tokens.waiting.Store(0)
 	noerr.Get(tokens.Check(t.Context(), text))(t)
+	clock.Pass(2 * checkedFor)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	require.ErrorIs(t, noerr.Error(tokens.Check(ctx, madeUp)), context.DeadlineExceeded)
-	tokens.waiting.Store(maxWaiting)
-	many := noerr.Error(tokens.Check(t.Context(), madeUp))
-	require.ErrorIs(t, many, errManyStrangers)
-	require.NotErrorIs(t, many, context.DeadlineExceeded, "it waits")
-	tokens.waiting.Store(0)
-	clock.Pass(2 * knownFor)
-	noerr.Get(tokens.Check(t.Context(), text))(t)
-	another, _ := created(t, tokens, reader)
-	<-tokens.strangers
-	noerr.Get(tokens.Check(t.Context(), another))(t)
-	assert.Len(t, tokens.checked, 2)
-	clock.Pass(knownFor + time.Second)
-	noerr.Get(tokens.Check(t.Context(), another))(t)
-	assert.Len(t, tokens.checked, 1, "tokens that are used no more are forgotten")
+	require.ErrorIs(t, noerr.Error(tokens.Check(ctx, text)), context.DeadlineExceeded, "it may have been revoked")
+	goOn()
+
+	reads := new(atomic.Int64)
+	tokens.all = func(ctx context.Context, tenant string) (map[string][]byte, error) {
+		reads.Add(1)
+		return tokens.documents.All(ctx, tenant)
+	}
+	start := time.Now()
+	for range 20 {
+		require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), madeUp)), ErrUnknown)
+	}
+	assert.LessOrEqual(t, reads.Load(), int64(time.Since(start)/readPause)+1)
 }
 
-// TestAttackRevokedTokens: a token that was valid is revoked, and its owner sends it without end. It waits as made-up
-// ones do, after it was read once. The control is that time.
+// TestNewTokens: a token that was created a moment ago works, although tokens were read a moment before.
+func TestNewTokens(t *testing.T) {
+	tokens, state, _ := empty(t)
+	for range 3 {
+		require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), madeUp)), ErrUnknown)
+		text, _ := created(t, opened(t, state), reader) // by another process
+		noerr.Get(tokens.Check(t.Context(), text))(t)
+	}
+}
+
+// TestAttackRevokedTokens: a token is revoked, and its owner sends it without end. So does one whose secret is wrong.
+// They are refused without a read. The control is a token that works, which waits for one.
 func TestAttackRevokedTokens(t *testing.T) {
 	tokens, state, clock := empty(t)
 	text, made := created(t, tokens, reader)
+	working, _ := created(t, tokens, reader)
 	noerr.Get(tokens.Check(t.Context(), text))(t)
 	noerr.Get(opened(t, state).Revoke(t.Context(), made.ID))(t) // by another process
-	clock.Pass(2 * checkedFor)
-	for range maxStrangers {
-		tokens.strangers <- struct{}{}
-	}
-	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), text)), ErrRevoked, "the control")
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, noerr.Error(tokens.Check(ctx, text)), context.DeadlineExceeded)
-}
-
-// TestAttackReadsOfOneToken: many requests show one token at the same time. They share one read of it, which the token
-// of another does not wait for. The control is the read's end.
-func TestAttackReadsOfOneToken(t *testing.T) {
-	tokens, _, clock := empty(t)
-	text, made := created(t, tokens, reader)
-	other, _ := created(t, tokens, reader)
-	for _, one := range []string{text, other} {
-		noerr.Get(tokens.Check(t.Context(), one))(t)
-	}
-	clock.Pass(2 * checkedFor)
-	end := sync.OnceFunc(slowRead(tokens, made.ID))
-	defer end()
-	checked := make(chan error, 100)
-	for range cap(checked) {
-		go func() { checked <- noerr.Error(tokens.Check(t.Context(), text)) }()
-	}
-	noerr.Get(tokens.Check(t.Context(), other))(t)
-	select {
-	case err := <-checked:
-		require.Fail(t, "a second read", "%v", err)
-	case <-time.After(20 * time.Millisecond):
-	}
-	end()
-	for range cap(checked) {
-		require.NoError(t, <-checked)
-	}
-}
-
-// slowRead reads a token until end is called.
-func slowRead(tokens *Tokens, id string) (end func()) {
-	begun, over := make(chan struct{}), make(chan struct{})
-	go func() {
-		_, _, _ = tokens.reads.Do(id, func() (any, error) {
-			close(begun)
-			<-over
-			return tokens.read(context.Background(), id)
-		})
-	}()
-	<-begun
-	return func() { close(over) }
-}
-
-// TestAttackManyFirstRequests: after a start, many requests show one token, which is not known yet. When it is their
-// turn, it is, and they do not read it. The control is the first of them.
-func TestAttackManyFirstRequests(t *testing.T) {
-	tokens, _, _ := empty(t)
-	text, made := created(t, tokens, reader)
-	for range maxStrangers {
-		tokens.strangers <- struct{}{}
-	}
-	checked := make(chan error, 20)
-	for range cap(checked) {
-		go func() { checked <- noerr.Error(tokens.Check(t.Context(), text)) }()
-	}
-	require.Eventually(t, func() bool { return tokens.waiting.Load() == int64(cap(checked)) }, time.Second, time.Millisecond)
-	<-tokens.strangers
-	require.NoError(t, <-checked, "the control")
-	defer slowRead(tokens, made.ID)()
-	for range cap(checked) - 1 {
-		require.NoError(t, <-checked)
-	}
-}
-
-// TestAttackLookForTokens: the ledger does not answer whether there is a token. Tokens that are known work meanwhile.
-// The control is the answer.
-func TestAttackLookForTokens(t *testing.T) {
-	tokens, _, _ := empty(t)
-	text, _ := created(t, tokens, reader)
-	noerr.Get(tokens.Check(t.Context(), text))(t)
-	begun, over := make(chan struct{}), make(chan struct{})
-	go func() {
-		_, _, _ = tokens.reads.Do("", func() (any, error) {
-			close(begun)
-			<-over
-			return true, nil
-		})
-	}()
-	<-begun
-	exist := make(chan bool, 1)
-	go func() { exist <- noerr.Get(tokens.Exist(t.Context()))(t) }()
-	noerr.Get(tokens.Check(t.Context(), text))(t)
-	close(over)
-	assert.True(t, <-exist, "the control")
+	clock.Pass(checkedFor)
+	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), text)), ErrRevoked)
+	clock.Pass(time.Hour)
+	begun, goOn := slowly(tokens)
+	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), text)), ErrRevoked)
+	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), prefix+made.ID+madeUp[len(prefix)+len(made.ID):])), ErrUnknown)
+	assert.Zero(t, begun.Load())
+	checked := make(chan error, 1)
+	go func() { checked <- noerr.Error(tokens.Check(t.Context(), working)) }()
+	require.Eventually(t, func() bool { return begun.Load() == 1 }, time.Second, time.Millisecond)
+	goOn()
+	require.NoError(t, <-checked)
 }

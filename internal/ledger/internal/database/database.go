@@ -225,6 +225,17 @@ func (q Query) Row(ctx context.Context, arguments []any, into ...any) error {
 	return q.statement.QueryRowContext(ctx, arguments...).Scan(into...)
 }
 
+// Rows calls each for every row until it fails. each gets the function that reads the row.
+func (q Query) Rows(ctx context.Context, arguments []any, each func(scan func(into ...any) error) error) error {
+	leave, err := q.db.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	rows, err := q.statement.QueryContext(ctx, arguments...)
+	return eachRow(rows, err, each)
+}
+
 // enter keeps the database open until leave is called.
 func (d *DB) enter() (leave func(), err error) {
 	d.using.RLock()
@@ -358,10 +369,15 @@ func (t *Tx) Row(ctx context.Context, text string, arguments []any, into ...any)
 // Rows calls each for every row of a query until it fails. each gets the function that reads the row.
 func (t *Tx) Rows(
 	ctx context.Context, text string, arguments []any, each func(scan func(into ...any) error) error,
-) (err error) {
+) error {
 	rows, err := t.conn.QueryContext(t.until(ctx), t.db.numbered(text), arguments...)
-	if err != nil {
-		return err
+	return eachRow(rows, err, each)
+}
+
+// eachRow calls each for every row of a query, which has returned an error if there are none.
+func eachRow(rows *sql.Rows, failed error, each func(scan func(into ...any) error) error) (err error) {
+	if failed != nil {
+		return failed
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {

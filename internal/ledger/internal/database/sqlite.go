@@ -29,14 +29,18 @@ func openSQLite(ctx context.Context, dir string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	// SQLite would let other users read the file; the folder keeps them out, but its mode may be changed later.
-	file, err := root.OpenFile(FileName, os.O_RDWR|os.O_CREATE, 0o600)
+	// SQLite would let other users read a file that it creates; the folder keeps them out, but its mode may be changed
+	// later. The file must not be opened here once SQLite has it open: closing it again would end all of SQLite's locks
+	// on it in this process (fcntl_lock(2), "How To Corrupt An SQLite Database File", 2.2), and the next process to close
+	// it would remove the log, and with it what was committed.
+	if err = folder.Create(root, FileName, nil); errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
 	var opened os.FileInfo
 	if err == nil {
-		if opened, err = file.Stat(); err == nil && !opened.Mode().IsRegular() {
+		if opened, err = root.Lstat(FileName); err == nil && !opened.Mode().IsRegular() {
 			err = &fs.PathError{Op: "open", Path: FileName, Err: errIrregular}
 		}
-		err = errors.Join(err, file.Close())
 	}
 	if err = errors.Join(err, root.Close()); err != nil {
 		return nil, err

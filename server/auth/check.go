@@ -1,0 +1,199 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+)
+
+const (
+	// checkedFor is how long what was read of tokens is relied on, and so how long a revocation may take to have an effect
+	// on new requests. Package server looks at the tokens of requests that take long as often, which adds up to the second
+	// that is promised.
+	checkedFor = time.Second / 2
+	// readTime is how long tokens are read. Then they count as ones that cannot be read.
+	readTime = 3 * time.Second / 2
+	// readPause is the least time from the end of a read to the next, or the time that the read took if that is longer.
+	readPause = 10 * time.Millisecond
+	// maxWaiting bounds the requests that wait for a read, which takes long if the database does not answer. There are
+	// fewer connections by default, but those whose clients have gone may wait as well.
+	maxWaiting = 4096
+)
+
+var form = regexp.MustCompile(`^caisson_([a-z2-7]{13})_([a-z2-7]{52})$`)
+
+var errManyWaiting = errors.New("too many requests wait for tokens to be read")
+
+// known is what a read of all tokens has found. It is not changed.
+//
+// All requests that show tokens share one read at a time. So the ledger is read no more often for many tokens than for
+// one, and made-up ones, which their senders make as fast as they like, neither cost more reads nor delay the others.
+type known struct {
+	tokens map[string]*content // by their ids
+	began  time.Time
+}
+
+// content is what is stored of a token.
+type content struct {
+	stored
+	text    []byte
+	damaged error
+}
+
+// reading is a read of all tokens that has not ended, and has perhaps not begun.
+type reading struct {
+	ended chan struct{} // closed when found and err are set
+	found *known
+	err   error
+}
+
+// Check returns the token that has a text. The error wraps [ErrUnknown], [ErrExpired] or [ErrRevoked] if the token does
+// not work. After another error, it may work: the ledger cannot be read. The end of ctx ends the wait for that, since a
+// client that has gone says nothing about a token. A revocation has an effect within a second, and an expiry at once,
+// also while the ledger cannot be read.
+func (t *Tokens) Check(ctx context.Context, text string) (Token, error) {
+	parts := form.FindStringSubmatch(text)
+	if parts == nil {
+		return Token{}, fmt.Errorf("%w: %w", ErrUnknown, errNotToken)
+	}
+	id, secret := parts[1], parts[2]
+	if all := t.recent(); all != nil {
+		if c, ok := all.tokens[id]; ok && c.damaged == nil {
+			// A text that does not work now never will.
+			if token, err := c.judge(secret, t.now()); err != nil || t.isNew(all) {
+				return token, err
+			}
+		}
+	}
+	all, err := t.read(ctx)
+	if err != nil {
+		return Token{}, fmt.Errorf("token %s: %w", id, err)
+	}
+	if c, ok := all.tokens[id]; ok {
+		return c.judge(secret, t.now())
+	}
+	return Token{}, fmt.Errorf("%w: %s", ErrUnknown, id)
+}
+
+// judge returns the token if a text with this secret is one that works.
+func (c *content) judge(secret string, now time.Time) (Token, error) {
+	switch {
+	case c.damaged != nil:
+		return Token{}, c.damaged
+	case subtle.ConstantTimeCompare([]byte(c.SHA256), []byte(digestOf(secret))) != 1:
+		return Token{}, fmt.Errorf("%w: its secret is wrong", ErrUnknown)
+	case !c.Revoked.IsZero():
+		return c.Token, ErrRevoked
+	case c.hasExpired(now):
+		return c.Token, ErrExpired
+	}
+	return c.Token, nil
+}
+
+func (t Token) hasExpired(now time.Time) bool { return !t.Expires.IsZero() && !t.Expires.After(now) }
+
+// Exist reports whether a token was ever created, even one that no longer works. The first token is noticed within half
+// a second. Once Exist has reported true, it always does, also if the ledger is removed.
+func (t *Tokens) Exist(ctx context.Context) (bool, error) {
+	if t.exist.Load() {
+		return true, nil
+	}
+	if all := t.recent(); all != nil && t.isNew(all) {
+		return false, nil
+	}
+	_, err := t.read(ctx)
+	return t.exist.Load(), err
+}
+
+// recent returns what the last read has found; nil if there was none.
+func (t *Tokens) recent() *known {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}
+
+// isNew reports whether what was read can be relied on.
+func (t *Tokens) isNew(all *known) bool { return t.now().Before(all.began.Add(checkedFor)) }
+
+// read waits for a read of all tokens that begins after it was called.
+func (t *Tokens) read(ctx context.Context) (*known, error) {
+	if t.waiting.Add(1) > maxWaiting {
+		t.waiting.Add(-1)
+		return nil, errManyWaiting
+	}
+	defer t.waiting.Add(-1)
+	t.mu.Lock()
+	if t.next == nil {
+		t.next = &reading{ended: make(chan struct{})}
+		if !t.isReading {
+			t.isReading = true
+			t.readers.Go(t.readAll)
+		}
+	}
+	next := t.next
+	t.mu.Unlock()
+	select {
+	case <-next.ended:
+		return next.found, next.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// readAll reads all tokens as long as requests wait for that.
+func (t *Tokens) readAll() {
+	for {
+		t.mu.Lock()
+		next, last, changes := t.next, t.last, t.changes
+		t.next = nil
+		t.isReading = next != nil
+		t.mu.Unlock()
+		if next == nil {
+			return
+		}
+		began := time.Now()
+		if next.found, next.err = t.readAfter(last); next.err == nil {
+			t.mu.Lock()
+			if t.changes == changes {
+				t.last = next.found
+			}
+			t.mu.Unlock()
+			if len(next.found.tokens) > 0 {
+				t.exist.Store(true)
+			}
+		}
+		close(next.ended)
+		select {
+		case <-time.After(max(readPause, time.Since(began))):
+		case <-t.base.Done():
+		}
+	}
+}
+
+// readAfter reads all tokens. Those that have not changed since the last read are not decoded again.
+func (t *Tokens) readAfter(last *known) (*known, error) {
+	ctx, cancel := context.WithTimeout(t.base, readTime)
+	defer cancel()
+	found := &known{began: t.now()}
+	all, err := t.all(ctx, noTenant)
+	if err != nil {
+		return nil, err
+	}
+	found.tokens = make(map[string]*content, len(all))
+	for id, text := range all {
+		if last != nil {
+			if c := last.tokens[id]; c != nil && bytes.Equal(c.text, text) {
+				found.tokens[id] = c
+				continue
+			}
+		}
+		c := &content{text: text}
+		c.stored, c.damaged = decode(id, text)
+		found.tokens[id] = c
+	}
+	return found, nil
+}
