@@ -274,8 +274,12 @@ func (g *gate) admitsPage(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// isOurs reports whether a Host header names this server: localhost, an address, or one of its names.
+// isOurs reports whether a Host header names this server: localhost, an address, or one of its names. Only clients of
+// HTTP/1.0 send none, such as what checks a server's health, and no browser.
 func (s *Server) isOurs(host string) bool {
+	if host == "" {
+		return true
+	}
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h

@@ -106,18 +106,20 @@ func (s *Server) whileAllowed(
 		timed.check = check
 		stopReading = s.readUntil(ctx, w)
 	}
+	began := time.Now()
 	first := time.AfterFunc(recheck, func() {
 		look := time.NewTicker(recheck)
 		defer look.Stop()
-		checked := time.Now()
+		checked := began
 		for answering.Err() == nil {
-			if connectionFor(r).isGone() { // net/http does not notice if the client has sent something else before
+			// net/http does not notice if the client has sent something else before.
+			if time.Since(began) >= sendsNoMore && connectionFor(r).isGone() {
 				cancel(nil)
 			}
-			began := time.Now()
+			now := time.Now()
 			err := check()
 			if err == nil {
-				checked = began
+				checked = now
 			} else if time.Since(checked) >= maxUnchecked {
 				err = fmt.Errorf("%w: %w", standing.ErrUnchecked, err)
 			}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"syscall"
+	"time"
 )
 
 // header counts the lines of a request's header while it is read. For many short fields, net/http takes up to thirty
@@ -89,15 +91,63 @@ func (c *connection) Read(p []byte) (int, error) {
 	if c.silent.Load() {
 		return 0, io.EOF
 	}
+	c.hasParsed()
 	n, err := c.readPlain(p)
+	isBeside := len(p) == 1 // net/http looks for a disconnection, perhaps before the handler has begun
+	if n == 0 && errors.Is(err, io.EOF) && (isBeside || c.socket.handled.Load()) {
+		return 0, c.holdEnd()
+	}
 	if errors.Is(err, errShortRecords) {
 		c.readsNoMore()
 		return 0, io.EOF
 	}
 	if n > 0 {
 		c.socket.delivered()
+		c.mayParse()
 	}
 	return n, err
+}
+
+// mayParse waits until net/http may parse what has been read of a request. Of the connections without an authenticated
+// request, few do so at a time, in the order in which they have read: all that are ready would take turns with what
+// others wait for, such as each answer of a database. It never waits for a client: while a connection reads or writes,
+// or has a handler, it does not count.
+func (c *connection) mayParse() {
+	if c.isKnown.Load() || c.socket.handled.Load() {
+		return
+	}
+	c.of.parsing <- struct{}{}
+	c.parses.Store(true)
+}
+
+// hasParsed is called before a connection may wait for anything.
+func (c *connection) hasParsed() {
+	if c.parses.CompareAndSwap(true, false) {
+		<-c.of.parsing
+	}
+}
+
+// sendsNoMore is how long a client that sends no more is taken for one that waits for its answer. net/http would end
+// its request at once. Most clients that send no more have gone.
+const sendsNoMore = time.Second
+
+// holdEnd returns the end of what a client sends, once it counts as gone. Before that, it fails if net/http stops
+// waiting for a disconnection, since the request has been answered.
+func (c *connection) holdEnd() error {
+	socket, ok := c.socket.Conn.(syscall.Conn)
+	if !ok {
+		return io.EOF
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return io.EOF
+	}
+	over := time.AfterFunc(sendsNoMore, func() { _ = c.socket.Conn.SetReadDeadline(time.Unix(1, 0)) })
+	err = raw.Read(isReset) // it is asked again when the system notices something
+	if over.Stop() && err != nil {
+		return err
+	}
+	return io.EOF
 }
 
 // endsAfter reports whether the connection ends after an answer, since the request's token stopped working meanwhile.

@@ -39,3 +39,10 @@ func isShut(c net.Conn) (shut bool) {
 	})
 	return shut
 }
+
+// isReset reports whether a connection has ended in both directions.
+func isReset(descriptor uintptr) bool {
+	asked := []unix.PollFd{{Fd: int32(descriptor)}} // which asks for no more than that
+	n, err := unix.Poll(asked, 0)
+	return err == nil && n > 0
+}

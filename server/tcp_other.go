@@ -14,3 +14,6 @@ func isShut(net.Conn) bool { return false }
 
 // endUnacknowledged does nothing: the system decides how long data is sent again.
 func endUnacknowledged(syscall.Conn, time.Duration) error { return nil }
+
+// isReset reports that it is not known whether a connection has ended in both directions.
+func isReset(uintptr) bool { return false }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/caisson-run/caisson/internal/ledger/internal/database"
 )
@@ -22,7 +23,9 @@ type waiting struct {
 	again  bool                                             // what fails is tried again later
 	alone  bool                                             // its caller does not wait
 	denied error                                            // see changedNothing
-	done   chan error
+
+	instead *waiting // what is tried later if there is no room for this; may be nil
+	done    chan error
 }
 
 // size is about how many bytes its JSON has. It is made when its turn comes, since many long ones may wait.
@@ -75,7 +78,9 @@ func (l *Ledger) write(ctx context.Context) {
 		if len(group) == 0 {
 			return
 		}
+		began := time.Now()
 		l.commit(ctx, group)
+		l.queue.took(len(group), time.Since(began))
 		if l.count(len(group), bytes) {
 			select {
 			case l.due <- struct{}{}:

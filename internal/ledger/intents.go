@@ -113,11 +113,13 @@ func (t *late) add(w *waiting, reason error) {
 			return
 		}
 	}
-	size := w.size()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.all) < maxLate && t.bytes+size <= maxLateBytes {
-		t.all, t.bytes = append(t.all, w), t.bytes+size
+	for ; w != nil; w = w.instead {
+		if size := w.size(); len(t.all) < maxLate && t.bytes+size <= maxLateBytes {
+			t.all, t.bytes = append(t.all, w), t.bytes+size
+			return
+		}
 	}
 }
 

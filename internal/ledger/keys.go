@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -131,16 +132,47 @@ func newFence() int64 {
 	return int64(binary.BigEndian.Uint64(random[:]) >> 1)
 }
 
-// forgetEvery is the number of new keys after which old keys are removed.
+// forgetEvery is the number of a tenant's new keys after which old keys are removed.
 const forgetEvery = 64
+
+// newKeys counts what was added to the keys of each tenant since its old ones were removed. The zero value has counted
+// nothing. It is safe for concurrent use.
+type newKeys struct {
+	mu sync.Mutex
+	of map[string]*newKeysOf
+}
+
+type newKeysOf struct {
+	keys  int
+	bytes int64 // of answers
+}
+
+// add counts keys and answers of a tenant. It reports whether old ones are to be removed now.
+func (n *newKeys) add(tenant string, keys int, bytes, most int64) (enough bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	own, isKnown := n.of[tenant]
+	if !isKnown {
+		if n.of == nil {
+			n.of = map[string]*newKeysOf{}
+		}
+		own = &newKeysOf{}
+		n.of[tenant] = own
+	}
+	own.keys, own.bytes = own.keys+keys, own.bytes+bytes
+	if keys == 0 || isKnown && own.keys < forgetEvery && own.bytes < most {
+		return false
+	}
+	*own = newKeysOf{}
+	return true
+}
 
 // forgetKeys sometimes removes keys that have expired, and those of the tenant beyond its bounds.
 func (l *Ledger) forgetKeys(ctx context.Context, tx *database.Tx, key Key, now int64) error {
-	if l.keysTaken.Add(1)%forgetEvery != 1 && l.keysBytes.Load() < key.KeptAnswer/4 {
+	if !l.keys.add(key.Tenant, 1, 0, key.KeptAnswer/4) {
 		_, err := tx.Exec(ctx, "delete from keys where key = ? and until < ?", key.ID[:], now)
 		return err
 	}
-	l.keysBytes.Store(0)
 	if _, err := tx.Exec(ctx, "delete from keys where until < ?", now); err != nil {
 		return err
 	}
@@ -153,28 +185,34 @@ func (l *Ledger) forgetKeys(ctx context.Context, tx *database.Tx, key Key, now i
 
 // Answer keeps the answer to the request. It fails if another process has taken this one for dead, and has answered.
 func (h *Holder) Answer(ctx context.Context, answer []byte) error {
-	h.ledger.keysBytes.Add(int64(len(answer)))
-	err := h.change(ctx, "update keys set answer = ?, bytes = ? where key = ? and fence = ?", answer, len(answer))
+	h.ledger.keys.add(h.key.Tenant, 0, int64(len(answer)), 0)
+	err := h.ledger.failure("answer key", h.ledger.enqueue(ctx, h.answering(answer)))
 	if err == nil {
 		h.answered.Store(true)
 	}
 	return err
 }
 
-// Drop gives up the key: the request was refused, and can be made again.
-func (h *Holder) Drop(ctx context.Context) error {
-	return h.change(ctx, "delete from keys where key = ? and fence = ?")
+// answering returns the work of keeping an answer. If there is no room to try that again, the key is given up, as if
+// this process had ended.
+func (h *Holder) answering(answer []byte) *waiting {
+	w := h.changing("update keys set answer = ?, bytes = ? where key = ? and fence = ?", answer, len(answer))
+	w.bytes = len(answer)
+	w.instead = h.changing("update keys set writer = 0 where key = ? and fence = ?")
+	return w
 }
 
-func (h *Holder) change(ctx context.Context, statement string, arguments ...any) error {
-	return h.ledger.failure("answer key", h.ledger.enqueue(ctx, h.changing(statement, arguments...)))
+// Drop gives up the key: the request was refused, and can be made again.
+func (h *Holder) Drop(ctx context.Context) error {
+	w := h.changing("delete from keys where key = ? and fence = ?")
+	return h.ledger.failure("answer key", h.ledger.enqueue(ctx, w))
 }
 
 // changing returns the work of a statement, which is done again later if it fails.
 func (h *Holder) changing(statement string, arguments ...any) *waiting {
 	arguments = append(arguments, h.key.ID[:], h.fence)
-	return &waiting{entry: &Entry{Tenant: h.key.Tenant}, row: h.row(), again: true, done: make(chan error, 1),
-		work: func(ctx context.Context, tx *database.Tx) error {
+	return &waiting{entry: &Entry{Tenant: h.key.Tenant}, row: h.row(), again: true,
+		done: make(chan error, 1), work: func(ctx context.Context, tx *database.Tx) error {
 			changed, err := tx.Exec(ctx, statement, arguments...)
 			if err == nil && changed == 0 {
 				err = errFence

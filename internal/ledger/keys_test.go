@@ -95,6 +95,9 @@ func TestAttackManyKeys(t *testing.T) {
 			}
 			k.Keep += time.Duration(n) * time.Second
 			require.NoError(t, taken(t, l, k, ledger.KeyTaken).Holder.Answer(t.Context(), make([]byte, 1000)))
+			other := key("other", strconv.Itoa(n)) // whose keys are looked through, too
+			other.Keys, other.KeptAnswer = k.Keys, k.KeptAnswer
+			taken(t, l, other, ledger.KeyTaken)
 		}
 		left := 0
 		for n := range 300 {

@@ -99,8 +99,9 @@ type Ledger struct {
 	late        late
 	failed      atomic.Bool // the latest attempt to write
 	checks      singleflight.Group
-	keysTaken   atomic.Int64
-	keysBytes   atomic.Int64 // of the answers since keys were last forgotten
+	keys        newKeys
+
+	runsForgotten atomic.Int64 // when runs of all tenants were last looked at, in milliseconds
 }
 
 // Open opens the ledger at a location, and creates it if there is none. The end of ctx does not end what has begun.

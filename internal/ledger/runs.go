@@ -63,20 +63,8 @@ func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version i
 			return err
 		}
 		tenant := clean(r.Tenant)
-		const old = "(select id from runs where over = 1 and until < ? or over = 0 and (writer is null and until < ? " +
-			"or writer not in (select id from writers) and created < ?))"
-		const many = "(select id from (select id, over, sum(1) over newest as number, sum(bytes) over newest as total " +
-			"from runs where tenant = ? window newest as (order by over, until desc, id)) as counted " +
-			"where over = 1 and (number >= ? or total > ?))"
-		for _, statement := range []string{
-			"delete from run_events where run in " + old + " or run in " + many,
-			"delete from run_answers where run in " + old + " or run in " + many,
-			"delete from runs where id in " + old + " or id in " + many,
-		} {
-			if _, err := tx.Exec(ctx, statement, now, now-bounds.Keep.Milliseconds(), now-longWait.Milliseconds(), tenant,
-				bounds.Runs, bounds.Bytes); err != nil {
-				return err
-			}
+		if err := l.forgetRuns(ctx, tx, tenant, now, bounds); err != nil {
+			return err
 		}
 		var waiting, bytes int
 		err = tx.Row(ctx, "select count(*), coalesce(sum(bytes), 0) from runs where tenant = ? and over = 0 and "+
@@ -93,6 +81,35 @@ func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version i
 		return err
 	})
 	return 1, l.failure("add run", err)
+}
+
+// forgetRunsEvery is the time between two searches for old runs of all tenants. Each new run looks for those of its
+// own.
+const forgetRunsEvery = time.Minute
+
+// forgetRuns removes the runs that are too old, and those of a tenant that are too many. now is in milliseconds.
+func (l *Ledger) forgetRuns(ctx context.Context, tx *database.Tx, tenant string, now int64, bounds RunBounds) error {
+	const old = "select id from runs where (over = 1 and until < ? or over = 0 and (writer is null and until < ? " +
+		"or writer not in (select id from writers) and created < ?))"
+	const many = "select id from (select id, over, sum(1) over newest as number, sum(bytes) over newest as total " +
+		"from runs where tenant = ? window newest as (order by over, until desc, id)) as counted " +
+		"where over = 1 and (number >= ? or total > ?)"
+	forget := func(chosen string, arguments ...any) error {
+		for _, from := range []string{"run_events where run", "run_answers where run", "runs where id"} {
+			if _, err := tx.Exec(ctx, "delete from "+from+" in ("+chosen+")", arguments...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	ages := []any{now, now - bounds.Keep.Milliseconds(), now - longWait.Milliseconds()}
+	last := l.runsForgotten.Load()
+	if now-last >= forgetRunsEvery.Milliseconds() && l.runsForgotten.CompareAndSwap(last, now) {
+		if err := forget(old, ages...); err != nil {
+			return err
+		}
+	}
+	return forget(old+" and tenant = ? union "+many, append(ages, tenant, tenant, bounds.Runs, bounds.Bytes)...)
 }
 
 // ChangeRun replaces a run that has the version, and adds events, of which those before first are forgotten. If hold is

@@ -83,3 +83,26 @@ func TestAttackSilentDatabaseIsNotReady(t *testing.T) {
 	b.silence.Unlock()
 	require.Eventually(t, func() bool { return l.Check(t.Context()) == nil }, 30*time.Second, 100*time.Millisecond)
 }
+
+// TestAttackSuspendedTransactions: a process is suspended in the middle of a transaction, in which it has locked a row.
+// Others change the row soon afterwards. The control is the process that was suspended, whose change fails.
+func TestAttackSuspendedTransactions(t *testing.T) {
+	location := stores["postgres"](t)
+	suspended, other := documents(t, ledger.TokenKind, location), documents(t, ledger.TokenKind, location)
+	require.NoError(t, other.Change(t.Context(), "", "a", to("1")))
+	locked, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- suspended.Change(t.Context(), "", "a", func([]byte) ([]byte, error) {
+			close(locked)
+			<-goOn
+			return []byte("2"), nil
+		})
+	}()
+	<-locked
+	began := time.Now()
+	require.NoError(t, other.Change(t.Context(), "", "a", to("3")))
+	assert.Less(t, time.Since(began), 8*time.Second)
+	close(goOn)
+	require.Error(t, <-ended)
+	assert.Equal(t, "3", string(noerr.Get(other.Read(t.Context(), "", "a"))(t)))
+}

@@ -1,14 +1,18 @@
 package ledger
 
 import (
+	"cmp"
 	"sync"
 	"time"
 )
 
-// Bounds of a group of entries that are committed together.
+// Bounds of a group of entries that are committed together. A group whose commit is likely to take longer than
+// groupTime, such as in a distant database, is smaller: entries of other tenants wait for it.
 const (
+	minGroup      = 8
 	maxGroup      = 256
 	maxGroupBytes = 1 << 20
+	groupTime     = time.Second / 4
 )
 
 // turns are the entries that wait to be committed. Tenants take turns, so that one with many or long entries delays
@@ -21,6 +25,7 @@ type turns struct {
 	count  int
 	alone  int // how many of them are for callers who do not wait
 	wanted int // how many next waits for
+	most   int // how many next returns; 0 for maxGroup
 	last   int // the size of the last group
 	closed bool
 }
@@ -101,7 +106,7 @@ func (q *turns) next() (group []*waiting, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.gather()
-	for len(q.order) > 0 && len(group) < maxGroup && bytes < maxGroupBytes {
+	for len(q.order) > 0 && len(group) < cmp.Or(q.most, maxGroup) && bytes < maxGroupBytes {
 		tenant := q.order[0]
 		first, rest := q.of[tenant][0], q.of[tenant][1:]
 		if q.order = q.order[1:]; len(rest) > 0 {
@@ -118,6 +123,13 @@ func (q *turns) next() (group []*waiting, bytes int) {
 	}
 	q.last = len(group)
 	return group, bytes
+}
+
+// took notes how long it took to commit a group.
+func (q *turns) took(entries int, took time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.most = min(max(int(groupTime*time.Duration(entries)/max(took, 1)), minGroup), maxGroup)
 }
 
 // close has next return what is left, and then nothing.

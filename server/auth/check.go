@@ -46,6 +46,7 @@ type content struct {
 
 // reading is a read of all tokens that has not ended, and has perhaps not begun.
 type reading struct {
+	began time.Time
 	ended chan struct{} // closed when found and err are set
 	found *known
 	err   error
@@ -61,15 +62,18 @@ func (t *Tokens) Check(ctx context.Context, text string) (Token, error) {
 		return Token{}, fmt.Errorf("%w: %w", ErrUnknown, errNotToken)
 	}
 	id, secret := parts[1], parts[2]
+	worked := false
 	if all := t.recent(); all != nil {
 		if c, ok := all.tokens[id]; ok && c.damaged == nil {
 			// A text that does not work now never will.
-			if token, err := c.judge(secret, t.now()); err != nil || t.isNew(all) {
+			token, err := c.judge(secret, t.now())
+			if err != nil || t.isNew(all.began) {
 				return token, err
 			}
+			worked = true
 		}
 	}
-	all, err := t.read(ctx)
+	all, err := t.read(ctx, worked)
 	if err != nil {
 		return Token{}, fmt.Errorf("token %s: %w", id, err)
 	}
@@ -102,10 +106,10 @@ func (t *Tokens) Exist(ctx context.Context) (bool, error) {
 	if t.exist.Load() {
 		return true, nil
 	}
-	if all := t.recent(); all != nil && t.isNew(all) {
+	if all := t.recent(); all != nil && t.isNew(all.began) {
 		return false, nil
 	}
-	_, err := t.read(ctx)
+	_, err := t.read(ctx, true)
 	return t.exist.Load(), err
 }
 
@@ -116,29 +120,33 @@ func (t *Tokens) recent() *known {
 	return t.last
 }
 
-// isNew reports whether what was read can be relied on.
-func (t *Tokens) isNew(all *known) bool { return t.now().Before(all.began.Add(checkedFor)) }
+// isNew reports whether what was read at a time can be relied on.
+func (t *Tokens) isNew(began time.Time) bool { return t.now().Before(began.Add(checkedFor)) }
 
-// read waits for a read of all tokens that begins after it was called.
-func (t *Tokens) read(ctx context.Context) (*known, error) {
+// read waits for a read of all tokens that begins after it was called, or, unless tokens are looked for that may be
+// new, for one that has begun not long ago.
+func (t *Tokens) read(ctx context.Context, begun bool) (*known, error) {
 	if t.waiting.Add(1) > maxWaiting {
 		t.waiting.Add(-1)
 		return nil, errManyWaiting
 	}
 	defer t.waiting.Add(-1)
 	t.mu.Lock()
-	if t.next == nil {
-		t.next = &reading{ended: make(chan struct{})}
+	awaited := t.current
+	if !begun || awaited == nil || !t.isNew(awaited.began) {
+		if t.next == nil {
+			t.next = &reading{ended: make(chan struct{})}
+		}
+		awaited = t.next
 		if !t.isReading {
 			t.isReading = true
 			t.readers.Go(t.readAll)
 		}
 	}
-	next := t.next
 	t.mu.Unlock()
 	select {
-	case <-next.ended:
-		return next.found, next.err
+	case <-awaited.ended:
+		return awaited.found, awaited.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -148,37 +156,38 @@ func (t *Tokens) read(ctx context.Context) (*known, error) {
 func (t *Tokens) readAll() {
 	for {
 		t.mu.Lock()
-		next, last, changes := t.next, t.last, t.changes
-		t.next = nil
-		t.isReading = next != nil
-		t.mu.Unlock()
-		if next == nil {
+		current, last, changes := t.next, t.last, t.changes
+		t.next, t.current = nil, current
+		t.isReading = current != nil
+		if current == nil {
+			t.mu.Unlock()
 			return
 		}
-		began := time.Now()
-		if next.found, next.err = t.readAfter(last); next.err == nil {
-			t.mu.Lock()
-			if t.changes == changes {
-				t.last = next.found
-			}
-			t.mu.Unlock()
-			if len(next.found.tokens) > 0 {
-				t.exist.Store(true)
-			}
+		current.began = t.now()
+		t.mu.Unlock()
+		start := time.Now()
+		current.found, current.err = t.readAfter(last, current.began)
+		t.mu.Lock()
+		if t.current = nil; current.err == nil && t.changes == changes {
+			t.last = current.found
 		}
-		close(next.ended)
+		t.mu.Unlock()
+		if current.err == nil && len(current.found.tokens) > 0 {
+			t.exist.Store(true)
+		}
+		close(current.ended)
 		select {
-		case <-time.After(max(readPause, time.Since(began))):
+		case <-time.After(max(readPause, time.Since(start))):
 		case <-t.base.Done():
 		}
 	}
 }
 
 // readAfter reads all tokens. Those that have not changed since the last read are not decoded again.
-func (t *Tokens) readAfter(last *known) (*known, error) {
+func (t *Tokens) readAfter(last *known, began time.Time) (*known, error) {
 	ctx, cancel := context.WithTimeout(t.base, readTime)
 	defer cancel()
-	found := &known{began: t.now()}
+	found := &known{began: began}
 	all, err := t.all(ctx, noTenant)
 	if err != nil {
 		return nil, err

@@ -99,6 +99,7 @@ type Tokens struct {
 
 	mu        sync.Mutex
 	last      *known   // what the last read has found; nil if none has
+	current   *reading // the read that has begun; nil if none has
 	next      *reading // the read that has not begun; nil if no request waits for it
 	isReading bool     // readAll runs
 	changes   int      // of tokens by this process, which last must not be older than

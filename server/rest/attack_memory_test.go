@@ -336,3 +336,16 @@ func TestAttackTextsThatHoldTheirBodies(t *testing.T) {
 		})
 	}
 }
+
+// TestAnswersWhileThereIsRoom: a client that closes its side of the connection is answered if nothing has to be waited
+// for, although its context has ended.
+func TestAnswersWhileThereIsRoom(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	ctx, cancel := context.WithCancel(auth.With(t.Context(), callers["ada"]))
+	cancel()
+	for range 20 {
+		answer := httptest.NewRecorder()
+		w.api.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/tools", nil))
+		require.Equal(t, http.StatusOK, answer.Code)
+	}
+}

@@ -195,10 +195,14 @@ func (x *exchange) make(ctx context.Context, makeReply func() (reply, error)) (r
 	slots := x.api.slots(x.caller)
 	select {
 	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	case <-ctx.Done():
-		return reply{}, fmt.Errorf("%w: %w", memory.ErrFull, ctx.Err())
+	default:
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return reply{}, fmt.Errorf("%w: %w", memory.ErrFull, ctx.Err())
+		}
 	}
+	defer func() { <-slots }()
 	r, err := makeReply()
 	if err == nil && !r.counted {
 		r.counted = memory.TryReplace(ctx, len(r.body))

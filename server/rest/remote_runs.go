@@ -75,11 +75,11 @@ func (x *exchange) mirrored(r *run) (followed *run, done func(), err error) {
 	}
 	m.readers++
 	return m.run, func() {
-		of := x.api.runs.locked(r.tenant)
+		of := x.api.runs.locked(m.run.tenant) // the run that was read is not kept for as long as it is followed
 		defer of.mu.Unlock()
 		if m.readers--; m.readers == 0 {
 			m.stop()
-			delete(of.mirrors, r.id)
+			delete(of.mirrors, m.run.id)
 		}
 	}, nil
 }

@@ -305,3 +305,27 @@ func TestRunsThatCannotBeAdded(t *testing.T) {
 	w.until(w.start("ada", `{"calls":[]}`).ID, "ada", "completed")
 	assert.Len(t, of[struct{ Runs []struct{ ID string } }](w.request("GET", "/v1/runs", "ada", nil), 200).Runs, 2)
 }
+
+// TestAttackFollowersOfBigRuns: many clients follow a big run on which another server works. Its copies are not kept for
+// as long as they follow it. The control is the size of the run.
+func TestAttackFollowersOfBigRuns(t *testing.T) {
+	const followers, size = 12, 2 << 20
+	first := newWorld(t, rest.Options{})
+	second := replicaOf(t, first, rest.Options{})
+	started := first.start("ada", asksOf(size))
+	first.until(started.ID, "ada", "completed")
+	db := first.database()
+	noerr.Get(db.ExecContext(t.Context(), "update runs set over = 0, status = 'in_progress', writer = (select max(id) from writers)"))(t)
+	var stored int64
+	var last string
+	require.NoError(t, db.QueryRowContext(t.Context(), "select length(content), (select max(id) from run_events) from runs").Scan(&stored, &last))
+	require.Greater(t, stored, int64(size), "the control")
+	before := liveHeap()
+	for range followers {
+		response := second.open(t.Context(), "GET", "/v1/runs/"+started.ID+"/events", "ada", nil, "Last-Event-ID", last)
+		defer response.Body.Close()
+		require.Equal(t, 200, response.StatusCode)
+	}
+	held := liveHeap() - before
+	assert.Less(t, held, int64(followers*size/3), "%d KB for each", held>>10/followers)
+}

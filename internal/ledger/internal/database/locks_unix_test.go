@@ -7,11 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/caisson-run/caisson/internal/noerr"
 )
@@ -27,10 +27,10 @@ func TestSharedLock(t *testing.T) {
 		return
 	}
 	file := noerr.Get(os.OpenFile(path, os.O_RDWR, 0))(t)
-	wanted := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: 0x40000002, Len: 510} // SHARED_FIRST, SHARED_SIZE
-	require.NoError(t, unix.FcntlFlock(file.Fd(), unix.F_GETLK, &wanted))
+	wanted := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: 0x40000002, Len: 510} // SHARED_FIRST, SHARED_SIZE
+	require.NoError(t, syscall.FcntlFlock(file.Fd(), syscall.F_GETLK, &wanted))
 	require.NoError(t, file.Close())
-	if wanted.Type == unix.F_UNLCK {
+	if wanted.Type == syscall.F_UNLCK {
 		t.Log("free")
 	} else {
 		t.Log("locked")
