@@ -292,8 +292,8 @@ func TestCodeCounts(t *testing.T) {
 		module := compileSource(t, e, c.source)
 		before := module.residence.held.bytes
 		mustRun(t, module, plain)
-		require.NotZero(t, e.idle.oldest.Len(), what)
-		i := e.idle.oldest.Back().Value.(*instance)
+		require.NotNil(t, e.idle.newest, what)
+		i := e.idle.newest
 		code := nativeCodeOf(i.wasm)
 		require.Positive(t, code, what)
 		assert.GreaterOrEqual(t, module.residence.held.bytes, code, what)

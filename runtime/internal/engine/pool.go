@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"container/list"
 	"context"
 	"sync"
 	"time"
@@ -21,7 +20,8 @@ type pool struct {
 	taken    int64 // size of all idle instances in bytes
 	mapped   int64 // their mappings
 	shelves  map[poolKey]*shelf
-	oldest   list.List   // of *instance, by their last use
+	oldest   *instance // by their last use; see place
+	newest   *instance
 	sweeping *time.Timer // active while there are idle instances
 	sweeps   sync.WaitGroup
 }
@@ -36,13 +36,13 @@ type poolKey struct {
 // shelf holds the idle instances of one key, the most recently used last.
 type shelf struct{ waiting []*instance }
 
-// place is the position of an idle instance in the pool.
+// place is the position of an idle instance in the pool. It is the element of a list, so that no call allocates one.
 type place struct {
-	shelf   *shelf
-	element *list.Element
-	bytes   int64
-	mapped  int64
-	since   time.Duration // after the pool began
+	shelf        *shelf
+	older, newer *instance
+	bytes        int64
+	mapped       int64
+	since        time.Duration // after the pool began
 }
 
 const (
@@ -76,7 +76,16 @@ func (p *pool) remove(i *instance) {
 	}
 	waiting[last] = nil
 	i.place.shelf.waiting = waiting[:last]
-	p.oldest.Remove(i.place.element)
+	if older := i.place.older; older != nil {
+		older.place.newer = i.place.newer
+	} else {
+		p.oldest = i.place.newer
+	}
+	if newer := i.place.newer; newer != nil {
+		newer.place.older = i.place.older
+	} else {
+		p.newest = i.place.older
+	}
 	p.taken -= i.place.bytes
 	p.mapped -= i.place.mapped
 	i.place = place{}
@@ -97,10 +106,14 @@ func (p *pool) put(key poolKey, i *instance) bool {
 		s = &shelf{}
 		p.shelves[key] = s
 	}
-	if p.oldest.Len() == 0 {
+	i.place = place{shelf: s, older: p.newest, bytes: bytes, mapped: i.mappings(), since: time.Since(p.began)}
+	if p.newest != nil {
+		p.newest.place.newer = i
+	} else {
+		p.oldest = i
 		p.sweepLater()
 	}
-	i.place = place{s, p.oldest.PushBack(i), bytes, i.mappings(), time.Since(p.began)}
+	p.newest = i
 	s.waiting = append(s.waiting, i)
 	p.taken += bytes
 	p.mapped += i.place.mapped
@@ -113,9 +126,9 @@ func (p *pool) put(key poolKey, i *instance) bool {
 // removeOldest removes and returns the oldest instances while the function reports true. The oldest instance of
 // all is also the oldest of its shelf.
 func (p *pool) removeOldest(while func(*instance) bool) (removed []*instance) {
-	for first := p.oldest.Front(); first != nil && while(first.Value.(*instance)); first = p.oldest.Front() {
-		removed = append(removed, first.Value.(*instance))
-		p.remove(first.Value.(*instance))
+	for p.oldest != nil && while(p.oldest) {
+		removed = append(removed, p.oldest)
+		p.remove(p.oldest)
 	}
 	return removed
 }
@@ -139,8 +152,8 @@ func (p *pool) sweep() {
 	p.sweeps.Add(1)
 	defer p.sweeps.Done()
 	surplus := p.removeOldest(func(i *instance) bool { return i.place.since <= before })
-	if first := p.oldest.Front(); first != nil {
-		p.sweeping.Reset(first.Value.(*instance).place.since + p.age - time.Since(p.began))
+	if p.oldest != nil {
+		p.sweeping.Reset(p.oldest.place.since + p.age - time.Since(p.began))
 	}
 	p.mu.Unlock()
 	closeAll(p.base, surplus)
