@@ -24,7 +24,7 @@ type connections struct {
 	header  int           // [Limits.HeaderBytes]
 	encrypt *tls.Config   // nil for connections without TLS
 	limits  *limits       // nil without TLS
-	parsing chan struct{} // has an element for each connection whose request net/http parses
+	places  chan struct{} // has an element for each connection that has a place, see takePlace
 
 	mu      sync.Mutex
 	limit   int // of those that are held: most, or less for scarceTime after the system has run out of descriptors
@@ -39,7 +39,7 @@ func newConnections(l net.Listener, encrypt *tls.Config, limits Limits) *connect
 	c := &connections{
 		Listener: l, most: limits.Connections, limit: limits.Connections, refusal: limits.Refusal,
 		stall: limits.Stall, header: limits.HeaderBytes, held: map[*connection]struct{}{},
-		parsing: make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
+		places: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 	c.changed.L = &c.mu
 	if encrypt != nil {
@@ -266,7 +266,7 @@ type connection struct {
 	of       *connections
 	silent   atomic.Bool // nothing more is read, and net/http's own refusals are not written
 	header   header      // only Read uses it while a request is read
-	parses   atomic.Bool // net/http parses what Read has returned of a request
+	placed   atomic.Bool // see takePlace
 	isKnown  atomic.Bool // it has had an authenticated request
 
 	// The lock of connections guards what follows.
@@ -287,8 +287,9 @@ func (c *connection) handles() bool {
 		return true
 	}
 	c.socket.handled.Store(true)
-	c.hasParsed()
-	runtime.Gosched() // a connection whose requests have all arrived would go on for 10 ms before it is another's turn
+	if !c.placed.Load() {
+		runtime.Gosched() // a connection whose requests have all arrived would go on for 10 ms before it is another's turn
+	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	return !c.closed
@@ -408,10 +409,10 @@ func (c *connection) forget() {
 
 // Write implements [net.Conn].
 func (c *connection) Write(p []byte) (int, error) {
+	c.leavePlace()
 	if c.socket.handled.Load() { // a handler's answer may read like one of net/http
 		return c.Conn.Write(p)
 	}
-	c.hasParsed()
 	if c.silent.Load() {
 		return len(p), nil // the request has been refused
 	}
@@ -427,7 +428,7 @@ func (c *connection) Write(p []byte) (int, error) {
 // may wait for the client. The connection is held meanwhile, so that it can be dropped. So is one whose request has a
 // body that is not read: the system would reset it, and take the answer away from a client that still sends.
 func (c *connection) Close() error {
-	c.hasParsed()
+	c.leavePlace()
 	c.of.mu.Lock()
 	conn := net.Conn(c.socket)
 	if c.running {

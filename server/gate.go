@@ -77,6 +77,7 @@ func (s *Server) routes() (http.Handler, error) {
 		}
 		plain := isPlain(r)
 		if _, pattern := open.Handler(r); plain && pattern != "" {
+			connectionFor(r).leavePlace()
 			open.ServeHTTP(w, r)
 			return
 		}
@@ -319,6 +320,9 @@ var isHostName = regexp.MustCompile(`^(` + dnsLabel + `\.)*` + dnsLabel + `$`).M
 func (g *gate) authenticate(w http.ResponseWriter, r *http.Request) (identified *http.Request, left func()) {
 	s := g.server
 	ctx := r.Context()
+	if s.options.isOpen() {
+		connectionFor(r).leavePlace()
+	}
 	required, err := s.requiresToken(ctx)
 	if err != nil {
 		s.failed(w, r, "tokens cannot be looked for", "err", err)
@@ -372,6 +376,9 @@ func (g *gate) showsToken(
 ) (caller auth.Caller, check func() error, answered func()) {
 	s := g.server
 	text, ok := bearer(r)
+	if ok {
+		connectionFor(r).leavePlace()
+	}
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	var token auth.Token
 	ctx := r.Context()

@@ -16,10 +16,10 @@ import (
 	"github.com/caisson-run/caisson/internal/noerr"
 )
 
-// TestAttackParsing: many connections without an authenticated request send requests at the same time. Few are parsed at
-// a time, and a connection leaves its place before it may wait for anything. The control is a connection that has had
-// an authenticated request, which needs no place.
-func TestAttackParsing(t *testing.T) {
+// TestAttackManyAtATime: many connections without an authenticated request send requests at the same time. Few are
+// looked at at a time, and a connection leaves its place before it may wait for anything. The control is a connection
+// that has had an authenticated request, which needs no place.
+func TestAttackManyAtATime(t *testing.T) {
 	l := noerr.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	held := newConnections(l, nil, Limits{Connections: 1000, Refusal: time.Hour, Stall: time.Hour, HeaderBytes: 1 << 10})
 	defer func() { require.NoError(t, held.Close()) }()
@@ -30,7 +30,7 @@ func TestAttackParsing(t *testing.T) {
 		t.Cleanup(func() { _ = one.Close() })
 		return one
 	}
-	places := cap(held.parsing)
+	places := cap(held.places)
 	var read atomic.Int64
 	parsed := make(chan *connection, 3*places)
 	for range cap(parsed) {
@@ -48,7 +48,7 @@ func TestAttackParsing(t *testing.T) {
 	noerr.Get(known.Read(make([]byte, 1<<10)))(t)
 	assert.Never(t, func() bool { return read.Load() > int64(places) }, 30*time.Millisecond, time.Millisecond)
 	leaves := []func(one *connection){
-		func(one *connection) { assert.True(t, one.handles()) },
+		func(one *connection) { one.leavePlace() },
 		func(one *connection) { _, _ = one.Write([]byte("HTTP/1.1 200 OK\r\n\r\n")) },
 		func(one *connection) { go func() { _, _ = one.Read(make([]byte, 1)) }() },
 		func(one *connection) { _ = one.Close() },
@@ -56,7 +56,7 @@ func TestAttackParsing(t *testing.T) {
 	for i := range cap(parsed) {
 		leaves[i%len(leaves)](<-parsed)
 	}
-	assert.Eventually(t, func() bool { return len(held.parsing) == 0 }, time.Second, time.Millisecond)
+	assert.Eventually(t, func() bool { return len(held.places) == 0 }, time.Second, time.Millisecond)
 }
 
 // TestClientsThatSendNoMore: a client closes its side of the connection after its request. It counts as gone a second

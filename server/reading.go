@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -91,7 +92,7 @@ func (c *connection) Read(p []byte) (int, error) {
 	if c.silent.Load() {
 		return 0, io.EOF
 	}
-	c.hasParsed()
+	c.leavePlace()
 	n, err := c.readPlain(p)
 	isBeside := len(p) == 1 // net/http looks for a disconnection, perhaps before the handler has begun
 	if n == 0 && errors.Is(err, io.EOF) && (isBeside || c.socket.handled.Load()) {
@@ -103,27 +104,28 @@ func (c *connection) Read(p []byte) (int, error) {
 	}
 	if n > 0 {
 		c.socket.delivered()
-		c.mayParse()
+		c.takePlace()
 	}
 	return n, err
 }
 
-// mayParse waits until net/http may parse what has been read of a request. Of the connections without an authenticated
-// request, few do so at a time, in the order in which they have read: all that are ready would take turns with what
-// others wait for, such as each answer of a database. It never waits for a client: while a connection reads or writes,
-// or has a handler, it does not count.
-func (c *connection) mayParse() {
+// takePlace waits for one of a few places, in the order in which connections have read of a request. Connections without
+// an authenticated request so far need one until they may wait for anything: a client, a token, or the ledger. So no
+// client can keep a place. There are half as many places as processors. If all processors were busy with such requests,
+// the Go runtime would look only every 10 ms for what has arrived for others, such as each answer of a database.
+func (c *connection) takePlace() {
 	if c.isKnown.Load() || c.socket.handled.Load() {
 		return
 	}
-	c.of.parsing <- struct{}{}
-	c.parses.Store(true)
+	c.of.places <- struct{}{}
+	c.placed.Store(true)
+	runtime.Gosched() // who leaves a place has the next one run at once, before those who have waited longer for a processor
 }
 
-// hasParsed is called before a connection may wait for anything.
-func (c *connection) hasParsed() {
-	if c.parses.CompareAndSwap(true, false) {
-		<-c.of.parsing
+// leavePlace is called before a connection may wait. It does nothing if the connection has no place.
+func (c *connection) leavePlace() {
+	if c != nil && c.placed.CompareAndSwap(true, false) {
+		<-c.of.places
 	}
 }
 

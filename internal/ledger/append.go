@@ -118,11 +118,15 @@ func (l *Ledger) commit(ctx context.Context, group []*waiting) {
 
 // update adds a group in a transaction.
 func (l *Ledger) update(ctx context.Context, group []*waiting) error {
-	err := l.database.Update(ctx, func(tx *database.Tx) error { return l.add(ctx, tx, group) })
-	if err != nil {
-		l.names = names{} // their ids may have been rolled back
+	for isSecond := false; ; isSecond = true {
+		err := l.database.Update(ctx, func(tx *database.Tx) error { return l.add(ctx, tx, group) })
+		if err != nil {
+			l.names = names{} // their ids may have been rolled back
+		}
+		if isSecond || !errors.Is(err, errOtherTenant) {
+			return err
+		}
 	}
-	return err
 }
 
 // add adds a group to the chain.
@@ -155,16 +159,27 @@ func (l *Ledger) add(ctx context.Context, tx *database.Tx, group []*waiting) err
 	}
 	for _, tenant := range slices.Sorted(maps.Keys(sums)) { // see doWork
 		s := sums[tenant]
-		if _, err := tx.Exec(ctx, "update tenants set calls = calls + ?, bytes = bytes + ? where id = ?", s.calls, s.bytes,
-			tenant); err != nil {
+		found, err := tx.Exec(ctx, "update tenants set calls = calls + ?, bytes = bytes + ? where id = ? and name = ?",
+			s.calls, s.bytes, tenant, clean(s.tenant))
+		if err == nil && found == 0 {
+			err = errOtherTenant
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return l.moveChain(ctx, tx, last)
 }
 
+// errOtherTenant means that the id of a tenant has become another's, since an older copy of the database was restored.
+// The group is then added again.
+var errOtherTenant = errors.New("the id of a tenant has changed")
+
 // sum is what the calls of a tenant take.
-type sum struct{ calls, bytes int64 }
+type sum struct {
+	tenant       string
+	calls, bytes int64
+}
 
 // addOne adds one entry after the last link, and returns its own link, and the id of its row.
 func (l *Ledger) addOne(
@@ -195,7 +210,7 @@ func (l *Ledger) addOne(
 	}
 	tenant := values[7].(int64)
 	if sums[tenant] == nil {
-		sums[tenant] = &sum{}
+		sums[tenant] = &sum{tenant: e.Tenant}
 	}
 	sums[tenant].calls++
 	sums[tenant].bytes += int64(len(content))

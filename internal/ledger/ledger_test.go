@@ -468,3 +468,38 @@ func TestAttackRecordsInTheWay(t *testing.T) {
 		assert.Less(t, most, int32(waiting/2))
 	})
 }
+
+// TestAttackOlderDatabases: an older copy of the database is restored while a process has it open, and another tenant
+// gets the id of one that the copy does not have. Neither sees a record of the other. The control is the record before.
+func TestAttackOlderDatabases(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		l := opened(t, ledger.Options{Location: location})
+		of := func(n int, tenant string) ledger.Entry {
+			e := entry(n)
+			e.Tenant = tenant
+			return e
+		}
+		appended(t, l, of(1, "acme"), of(2, "beta"))
+		seen := func(tenant string) (found []string) {
+			for _, e := range noerr.Get(l.Calls(t.Context(), ledger.Filter{Tenant: &tenant}))(t).Entries {
+				found = append(found, e.Record.CallID)
+			}
+			return found
+		}
+		assert.Equal(t, []string{id(2)}, seen("beta"), "the control")
+		executed(t, location, "update tenants set name = 'gamma' where name = 'beta'")
+		appended(t, l, of(3, "beta"))
+		assert.Equal(t, []string{id(3)}, seen("beta"))
+		assert.Equal(t, []string{id(2)}, seen("gamma"))
+
+		named := of(4, "beta")
+		named.Record.Function.Name = "newest"
+		appended(t, l, named)
+		executed(t, location, "delete from calls where tool = (select id from names where name = 'newest')")
+		executed(t, location, "delete from names where name = 'newest'")
+		named.Record.CallID = id(5)
+		appended(t, l, named)
+		found := noerr.Get(l.Calls(t.Context(), ledger.Filter{Tool: "newest"}))(t).Entries
+		assert.Len(t, found, 1, "the id of the name is not used again")
+	})
+}

@@ -31,8 +31,9 @@ const maxNames = 10_000
 
 // names remembers the ids of names. The zero value remembers none. It is not safe for concurrent use.
 type names struct {
-	ids      map[name]int64
-	removals int64 // when the ids were read
+	ids            map[name]int64
+	removals       int64 // when the ids were read
+	tenant, others int64 // the highest id in each table
 }
 
 type name struct {
@@ -41,12 +42,16 @@ type name struct {
 }
 
 // begin forgets the ids if names were removed since they were read. They cannot be removed before the transaction ends.
+// It also forgets them if the database has gone back in time: an older copy of it was restored.
 func (n *names) begin(ctx context.Context, d *database.DB, tx *database.Tx) error {
-	var removals int64
-	err := tx.Row(ctx, "select number from removals"+d.Only("", " for share"), nil, &removals)
-	if err != nil || removals != n.removals || len(n.ids) > maxNames {
-		n.ids, n.removals = nil, removals
+	var now names
+	err := tx.Row(ctx, "select number, (select coalesce(max(id), 0) from tenants), (select coalesce(max(id), 0) from names) "+
+		"from removals"+d.Only("", " for share"), nil, &now.removals, &now.tenant, &now.others)
+	isOlder := now.tenant < n.tenant || now.others < n.others
+	if err != nil || now.removals != n.removals || isOlder || len(n.ids) > maxNames {
+		*n = now
 	}
+	n.tenant, n.others = now.tenant, now.others
 	return err
 }
 
@@ -107,6 +112,11 @@ func (n *names) id(ctx context.Context, tx *database.Tx, kind nameKind, text str
 		n.ids = map[name]int64{}
 	}
 	n.ids[of] = id
+	if kind == tenantName {
+		n.tenant = max(n.tenant, id)
+	} else {
+		n.others = max(n.others, id)
+	}
 	return id, nil
 }
 

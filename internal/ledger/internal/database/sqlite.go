@@ -46,7 +46,7 @@ func openSQLite(ctx context.Context, dir string) (*DB, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, FileName)
-	write, err := sql.Open("sqlite", source(path, "_txlock=immediate"))
+	write, err := sql.Open("sqlite", source(path, "_txlock=immediate&_pragma=secure_delete(1)"))
 	if err != nil {
 		return nil, err
 	}
