@@ -109,17 +109,18 @@ func (c *connection) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// takePlace waits for one of a few places, in the order in which connections have read of a request. Connections without
-// an authenticated request so far need one until they may wait for anything: a client, a token, or the ledger. So no
-// client can keep a place. There are half as many places as processors. If all processors were busy with such requests,
-// the Go runtime would look only every 10 ms for what has arrived for others, such as each answer of a database.
+// takePlace waits for one of a few places, in the order in which connections have read of a request. Connections
+// without an authenticated request so far need one until they may wait for anything: a client, a token, or the ledger.
+// So no client can keep a place. There are half as many places as processors. If all processors were busy with such
+// requests, the Go runtime would look only every 10 ms for what has arrived for others, such as each answer of a
+// database.
 func (c *connection) takePlace() {
 	if c.isKnown.Load() || c.socket.handled.Load() {
 		return
 	}
 	c.of.places <- struct{}{}
 	c.placed.Store(true)
-	runtime.Gosched() // who leaves a place has the next one run at once, before those who have waited longer for a processor
+	runtime.Gosched() // who leaves a place has the next one run at once, before what has waited longer for a processor
 }
 
 // leavePlace is called before a connection may wait. It does nothing if the connection has no place.

@@ -45,8 +45,9 @@ type name struct {
 // It also forgets them if the database has gone back in time: an older copy of it was restored.
 func (n *names) begin(ctx context.Context, d *database.DB, tx *database.Tx) error {
 	var now names
-	err := tx.Row(ctx, "select number, (select coalesce(max(id), 0) from tenants), (select coalesce(max(id), 0) from names) "+
-		"from removals"+d.Only("", " for share"), nil, &now.removals, &now.tenant, &now.others)
+	const newest = "(select coalesce(max(id), 0) from tenants), (select coalesce(max(id), 0) from names)"
+	err := tx.Row(ctx, "select number, "+newest+" from removals"+d.Only("", " for share"), nil,
+		&now.removals, &now.tenant, &now.others)
 	isOlder := now.tenant < n.tenant || now.others < n.others
 	if err != nil || now.removals != n.removals || isOlder || len(n.ids) > maxNames {
 		*n = now
