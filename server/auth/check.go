@@ -17,8 +17,12 @@ const (
 	checkedFor = time.Second / 2
 	// readTime is how long tokens are read. Then they count as ones that cannot be read.
 	readTime = 3 * time.Second / 2
-	// readPause is the least time from the end of a read to the next, or the time that the read took if that is longer.
-	readPause = 10 * time.Millisecond
+	// refusedFor is the same for tokens that were revoked or have expired, and for wrong secrets. They work later only if an
+	// older copy of the ledger is restored.
+	refusedFor = 10 * time.Second
+	// From the end of a read to the next, there is as much time as the read took, within these bounds.
+	minReadPause = 10 * time.Millisecond
+	maxReadPause = 100 * time.Millisecond
 	// maxWaiting bounds the requests that wait for a read, which takes long if the database does not answer. There are
 	// fewer connections by default, but those whose clients have gone may wait as well.
 	maxWaiting = 4096
@@ -62,19 +66,24 @@ func (t *Tokens) Check(ctx context.Context, text string) (Token, error) {
 		return Token{}, fmt.Errorf("%w: %w", ErrUnknown, errNotToken)
 	}
 	id, secret := parts[1], parts[2]
+	var token Token
+	var refused error
 	worked := false
 	if all := t.recent(); all != nil {
 		if c, ok := all.tokens[id]; ok && c.damaged == nil {
-			// A text that does not work now never will.
-			token, err := c.judge(secret, t.now())
-			if err != nil || t.isNew(all.began) {
-				return token, err
+			token, refused = c.judge(secret, t.now())
+			worked = refused == nil
+			if t.isWithin(checkedFor, all.began) || !worked && t.isWithin(refusedFor, all.began) {
+				return token, refused
 			}
-			worked = true
 		}
 	}
 	all, err := t.read(ctx, worked)
-	if err != nil {
+	switch {
+	case err == nil:
+	case refused != nil:
+		return token, refused
+	default:
 		return Token{}, fmt.Errorf("token %s: %w", id, err)
 	}
 	if c, ok := all.tokens[id]; ok {
@@ -106,7 +115,7 @@ func (t *Tokens) Exist(ctx context.Context) (bool, error) {
 	if t.exist.Load() {
 		return true, nil
 	}
-	if all := t.recent(); all != nil && t.isNew(all.began) {
+	if all := t.recent(); all != nil && t.isWithin(checkedFor, all.began) {
 		return false, nil
 	}
 	_, err := t.read(ctx, true)
@@ -120,8 +129,10 @@ func (t *Tokens) recent() *known {
 	return t.last
 }
 
-// isNew reports whether what was read at a time can be relied on.
-func (t *Tokens) isNew(began time.Time) bool { return t.now().Before(began.Add(checkedFor)) }
+// isWithin reports whether less than a time has passed since a read began.
+func (t *Tokens) isWithin(most time.Duration, began time.Time) bool {
+	return t.now().Before(began.Add(most))
+}
 
 // read waits for a read of all tokens that begins after it was called, or, unless tokens are looked for that may be
 // new, for one that has begun not long ago.
@@ -133,7 +144,7 @@ func (t *Tokens) read(ctx context.Context, begun bool) (*known, error) {
 	defer t.waiting.Add(-1)
 	t.mu.Lock()
 	awaited := t.current
-	if !begun || awaited == nil || !t.isNew(awaited.began) {
+	if !begun || awaited == nil || !t.isWithin(checkedFor, awaited.began) {
 		if t.next == nil {
 			t.next = &reading{ended: make(chan struct{})}
 		}
@@ -177,7 +188,7 @@ func (t *Tokens) readAll() {
 		}
 		close(current.ended)
 		select {
-		case <-time.After(max(readPause, time.Since(start))):
+		case <-time.After(min(max(minReadPause, time.Since(start)), maxReadPause)):
 		case <-t.base.Done():
 		}
 	}
