@@ -71,11 +71,10 @@ type stored struct {
 }
 
 const (
-	schema    = "caisson-token/v1"
-	prefix    = "caisson_"
-	maxSize   = 64 << 10
-	maxTokens = 10_000
-	maxText   = 200
+	schema  = "caisson-token/v1"
+	prefix  = "caisson_"
+	maxSize = 64 << 10
+	maxText = 200
 )
 
 var (
@@ -88,6 +87,7 @@ var (
 type Tokens struct {
 	documents *ledger.Documents
 	now       func() time.Time
+	most      int // of them
 	all       func(ctx context.Context, tenant string) (map[string][]byte, error)
 	change    func(ctx context.Context, tenant, id string, change func(old []byte) ([]byte, error)) error
 
@@ -113,7 +113,7 @@ func Open(ctx context.Context, stateDir, database string) (*Tokens, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tokens{documents: documents, now: time.Now, all: documents.All, change: documents.Change}
+	t := &Tokens{documents: documents, now: time.Now, most: 10_000, all: documents.All, change: documents.Change}
 	t.base, t.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return t, nil
 }
@@ -137,12 +137,8 @@ func (t *Tokens) Create(ctx context.Context, token Token) (text string, created 
 	token.ID = encoding.EncodeToString(random[:8])
 	secret := encoding.EncodeToString(random[8:])
 	token.Created, token.Revoked, token.Expires = now, time.Time{}, token.Expires.UTC()
-	ids, err := t.documents.Names(ctx, noTenant)
-	if err != nil {
+	if err := t.makeRoom(ctx, now); err != nil {
 		return "", Token{}, err
-	}
-	if len(ids) >= maxTokens {
-		return "", Token{}, fmt.Errorf("there are too many tokens: %d", len(ids))
 	}
 	content, err := stored{schema, digestOf(secret), token}.content()
 	if err == nil {
@@ -152,6 +148,32 @@ func (t *Tokens) Create(ctx context.Context, token Token) (text string, created 
 		return "", Token{}, err
 	}
 	return prefix + token.ID + "_" + secret, token, nil
+}
+
+// listedFor is how long a token is listed at least after it was revoked or has expired.
+const listedFor = 30 * 24 * time.Hour
+
+// makeRoom removes tokens that ended long ago if there are too many.
+func (t *Tokens) makeRoom(ctx context.Context, now time.Time) error {
+	all, err := t.all(ctx, noTenant)
+	if err != nil || len(all) < t.most {
+		return err
+	}
+	left, before := len(all), now.Add(-listedFor)
+	for id, content := range all {
+		s, err := decode(id, content)
+		if err != nil || !s.hasExpired(before) && (s.Revoked.IsZero() || s.Revoked.After(before)) {
+			continue
+		}
+		if err := t.change(ctx, noTenant, id, func([]byte) ([]byte, error) { return nil, nil }); err != nil {
+			return err
+		}
+		left--
+	}
+	if left >= t.most {
+		return fmt.Errorf("there are too many tokens: %d", left)
+	}
+	return nil
 }
 
 // noTenant is the tenant of the documents: the id names a token among those of all tenants.

@@ -454,3 +454,24 @@ func TestAttackRevokedTokens(t *testing.T) {
 	clock.Pass(2 * refusedFor)
 	noerr.Get(tokens.Check(t.Context(), text))(t) // an older copy of the ledger was restored
 }
+
+// TestTooManyTokens: tokens that ended long ago make room for new ones. Those that work, or ended not long ago, stay.
+func TestTooManyTokens(t *testing.T) {
+	tokens, _, clock := empty(t)
+	tokens.most = 4
+	expires := reader
+	expires.Expires = clock.Now().Add(time.Hour)
+	created(t, tokens, expires)
+	_, revoked := created(t, tokens, reader)
+	text, _ := created(t, tokens, reader)
+	noerr.Get(tokens.Revoke(t.Context(), revoked.ID))(t)
+	created(t, tokens, reader)
+	clock.Pass(listedFor - time.Minute)
+	noerr.Get(tokens.Check(t.Context(), text))(t)
+	require.ErrorContains(t, noerr.Error2(tokens.Create(t.Context(), reader)), "too many")
+	clock.Pass(2 * time.Hour)
+	created(t, tokens, reader)
+	created(t, tokens, reader)
+	require.ErrorContains(t, noerr.Error2(tokens.Create(t.Context(), reader)), "too many")
+	noerr.Get(tokens.Check(t.Context(), text))(t)
+}
