@@ -22,14 +22,21 @@ command and server refuses calls of other tools. Agents are stored in the state 
 in the database of --ledger, which servers can share.
 
 A tenant is a customer or team that shares Caisson with others. Each tenant has its own
-agents. --tenant NAME selects the tenant, also for the calls of "caisson call" and "caisson
-batch". NAME may be any name. Without --tenant, agents and calls are those of the default
-tenant, which has no name.`
+agents. --tenant NAME selects the tenant. It also selects the tenant of the calls that
+"caisson call", "batch" and "mcp" make, and "caisson serve" for callers without a token.
+NAME may be any name. Without --tenant, agents and calls are those of the default tenant,
+which has no name.`
 
 const agentSetHelp = `Create an agent, or replace it. The tools are checked: a name that no tool has is an error,
 and an alias becomes the tool's own name. Without TOOL, the agent gets those of the ten
 default tools (such as thinking and knowledge_search) that are loaded. None of the ten needs
-a key or an account at another service.`
+a key or an account at another service.
+
+` + grantsHelp
+
+const grantsHelp = `An agent has no permissions of its own, and a command that runs calls needs its own flags.
+Flags that grant permissions or decide about approvals, such as --mount and --approve-tool,
+are accepted here, but have no effect and are not stored.`
 
 func newAgent(o options) *cobra.Command {
 	return newGroup("agent", "choose which tools an agent may call", agentHelp, "list, show, set or remove",
@@ -49,7 +56,7 @@ func newAgentList(o options) *cobra.Command {
 func newAgentShow(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "show NAME", Short: "show an agent",
-		Long: "Show an agent's tools and settings. A hint names tools that are no longer loaded.",
+		Long: "Show an agent's tools and settings. A hint names tools that are no longer loaded.\n\n" + grantsHelp,
 		Args: positional(1, 1, "NAME"),
 		RunE: func(command *cobra.Command, args []string) error { return o.agentShow(command.Context(), args[0]) },
 	}
@@ -79,10 +86,11 @@ func newAgentSet(o options) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&agent.Mode, "mode", "",
-		"store the text `MODE`, such as smart-reasoning; only the program that runs the agent uses it")
+		"a setting for the program that runs the agent: the text `MODE`, such as smart-reasoning")
 	flags.IntVar(&agent.MaxIterations, "max-iterations", 10, // as [agents.Store.Save]
-		"store that the program may ask the model `N` times in one run")
-	flags.BoolVar(&agent.Reflection, "reflection", false, "store that the agent reviews its own work")
+		"a setting for the program: it may ask the model at most `N` times in one run")
+	flags.BoolVar(&agent.Reflection, "reflection", false,
+		"a setting for the program: the agent reviews its own work")
 	o.toolFlags(command)
 	o.agentFolderFlag(command)
 	o.outputFlags(command, "print one JSON object")

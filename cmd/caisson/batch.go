@@ -159,8 +159,8 @@ Plain calls can be one such object, an array of them, a message that has that ar
 
 The format of the input is detected, unless --dialect names it. The results are printed as
 one JSON array in the provider's format, ready for the next request. For plain calls, and
-with --json, the output is one record per line, in the order of the calls. A response
-without calls has no results.
+with --json, the output is one record per line, in the order of the calls. For a response
+without calls, the array is empty, and a hint says so.
 
 If the response was cut off, for example by a token limit, a hint says so. A call that
 is incomplete is not run, and its result says why. Items of the provider's own tools, such
@@ -189,9 +189,8 @@ The last line that --stream prints has everything that a program needs to contin
 "requires_action", with the fields shown below for paused batches. In a stream of
 server-sent events, all of this is in the last event, caisson.batch. If a paused batch
 cannot be stored, for example because the disk is full, the exit code is 1, the "status" is
-"failed", and "results" holds the records of the calls that ended. Without --stream, if the
-batch could not be stored, the records of the calls that ended are printed one per line, to
-standard error if standard output fails.
+"failed", and "results" holds the records of the calls that ended. Without --stream, these
+records are then printed, one per line. If standard output fails, they go to standard error.
 
 Paused batches
 

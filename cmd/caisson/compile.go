@@ -14,8 +14,8 @@ import (
 
 const compileHelp = `Compile the modules of tools into the cache folder, so that calls need not compile them.
 
-You can put the cache folder into a container image. A command uses the folder that
---cache-dir names, even if it cannot write to it. The folder must belong to root or to the
+You can put the cache folder into a container image. Commands that run tools use the folder
+of --cache-dir, even if they cannot write to it. The folder must belong to root or to the
 user who runs the command, and other users must not be able to write to it. If a read-only
 cache folder has no code for a module, each command that calls the tool compiles the module,
 and does not store the code. Compiled code works only with this version of Caisson and this

@@ -26,9 +26,10 @@ and the rule that would allow it.
 CALL-ID is the call_id of a record; "caisson call" prints it when a call fails. A unique
 prefix of at least 8 characters is enough; calls of the same minute can share 8 characters.
 Calls made by tools have records too, under their own ids. Caisson keeps at most 100,000
-records and 1 GiB; "caisson serve --keep-records" sets another number. Tenants share this
-evenly: if there is too much, the oldest records of the tenant with the most are removed.
-Only the current user can read the records in the state folder.
+records and 1 GiB. The flag --keep-records of "caisson serve" and "caisson records prune"
+sets another number. Tenants share this evenly: if there is too much, the oldest records of
+the tenant with the most are removed. Only the current user can read the records in the
+state folder.
 
 A result can have an output (text), data (JSON), an error (text) and content parts (text,
 images and other files). The explanation may show them truncated. --output prints one of

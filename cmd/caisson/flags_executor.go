@@ -47,8 +47,8 @@ func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
 	o.ledgerFlag(command, "keep records, agents and tokens")
 	o.checkpointFlag(command, signsRecords)
 	command.Flags().BoolVar(&o.recordInputs, "record-inputs", false,
-		"record what the host answers each call, at most 8 MiB, so that \"caisson replay\" can run it again (default: the "+
-			"policy's record_inputs)")
+		"record what the host returns to each call (at most 8 MiB), so that \"caisson replay\" can repeat the call "+
+			"(default: the policy's record_inputs)")
 	o.compileFlags(command)
 }
 

@@ -55,7 +55,7 @@ func newInspect(o options) *cobra.Command {
 			return o.inspect(command.Context(), args[0])
 		},
 	}
-	command.Flags().BoolVar(&onlyManifest, "manifest", false, "of a module: print only a manifest to start from")
+	command.Flags().BoolVar(&onlyManifest, "manifest", false, "if FILE is a module: print only a manifest to start from")
 	o.toolFlags(command)
 	o.agentFlag(command, "with --agent: use the agents of the tenant `NAME`")
 	o.stateFlag(command, "with --agent: agents are stored in `DIR`")

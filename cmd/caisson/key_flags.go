@@ -22,12 +22,12 @@ const (
 	signsRecords = "sign records with the Ed25519 key in the PEM `FILE`, as \"openssl genpkey -algorithm ed25519\" " +
 		"writes it; all commands that use these records need the same key (default: a key in the state folder; with " +
 		"--ledger, none)"
-	signsInterrupted = "sign with the Ed25519 key in the PEM `FILE` if this command finds interrupted calls, whose " +
-		"records it then stores; all commands that use these records need the same key (default: a key in the state " +
-		"folder; with --ledger, none)"
-	checksSignatures = "checkpoints must be signed with the Ed25519 key in the PEM `FILE`; if this command finds " +
-		"interrupted calls, it stores their records and signs with this key (default: a key in the state folder; with " +
-		"--ledger, any key is accepted)"
+	signsInterrupted = "if this command finds calls that were interrupted, for example by a crash, it stores their " +
+		"records, signed with the Ed25519 key in the PEM `FILE`; all commands that use the same ledger need the same key " +
+		"(default: a key in the state folder; with --ledger, none)"
+	checksSignatures = "checkpoints must be signed with the Ed25519 key in the PEM `FILE`; if this command finds calls " +
+		"that were interrupted, for example by a crash, it stores their records, signed with this key (default: a key in " +
+		"the state folder; with --ledger, any key is accepted)"
 )
 
 // checkpointFlag adds the flag for the key that signs records. use says what the command does with it.

@@ -54,7 +54,8 @@ policy file (--config).
 
 Exit codes:
   0    success
-  1    the tool failed, or Caisson itself did
+  1    the tool failed, or Caisson itself did; the result of "caisson replay" differs; or
+       "caisson records verify" found that something is wrong
   2    usage, configuration or manifest error, unknown tool, or invalid arguments
   3    permission denied
   4    a limit or the deadline was exceeded, the call could not run now (busy), it is not

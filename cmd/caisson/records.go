@@ -47,8 +47,9 @@ Formats:
 const recordsVerifyHelp = `Check that all records are as they were written: that none was changed, moved or removed.
 Records that were removed by age, by number or by "caisson records erase" are no error. Also
 check that each checkpoint (a signed hash of all records until then) was signed with the key
-of this ledger (the database of the records). --json prints the public key ("key"). In a
-PostgreSQL database (--ledger), only processes with --checkpoint-key have signed.
+of this ledger (the database of the records). --json prints the public key ("key"). With
+--ledger, processes sign only if they have --checkpoint-key. If no process has it, there are
+no checkpoints.
 
 The exit code is 1 if something is wrong.`
 
@@ -214,8 +215,9 @@ func newRecordsShow(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "show CALL-ID", Short: "print the record of a call as it is stored",
 		Long: "Print the record of a call as it is stored, as one JSON object. \"caisson explain\" explains\n" +
-			"it. A unique prefix of the id is enough, of at least 8 characters; calls of the same minute\n" +
-			"can share these. For inputs recorded with --record-inputs, only their size is printed.",
+			"it. A unique prefix of at least 8 characters of the id is enough; calls of the same minute\n" +
+			"can share 8 characters. For inputs recorded with --record-inputs, only their size is\n" +
+			"printed.",
 		Args: positional(1, 1, "a CALL-ID"),
 	}
 	return o.recordsCommand(command, signsInterrupted, func(

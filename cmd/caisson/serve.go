@@ -101,8 +101,9 @@ func newServe(given options) *cobra.Command {
 		parsedInto(&o.Limits.Rate, parseRate))
 	o.keepFlags(command)
 	flags.Func("durability",
-		"`MODE` full: answer a call when its record is on the disk; relaxed: answer before, so that after a crash the "+
-			"newest read-only calls have no record, and the newest other calls have the kind unknown_outcome (default full)",
+		"when to answer a call: the `MODE` full answers when its record is on the disk, relaxed before; after a crash with "+
+			"relaxed, the newest read-only calls have no record, and the newest other calls have the kind unknown_outcome: "+
+			"their result is unknown (default full)",
 		parsedInto(&o.relaxed, func(text string) (bool, error) {
 			if text != "full" && text != "relaxed" {
 				return false, errors.New("it must be full or relaxed")
