@@ -287,7 +287,7 @@ func (c *connection) handles() bool {
 		return true
 	}
 	c.socket.handled.Store(true)
-	if !c.placed.Load() {
+	if !c.leavePlace() {
 		runtime.Gosched() // a connection whose requests have all arrived would go on for 10 ms before it is another's turn
 	}
 	c.of.mu.Lock()

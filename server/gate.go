@@ -77,7 +77,6 @@ func (s *Server) routes() (http.Handler, error) {
 		}
 		plain := isPlain(r)
 		if _, pattern := open.Handler(r); plain && pattern != "" {
-			connectionFor(r).leavePlace()
 			open.ServeHTTP(w, r)
 			return
 		}
@@ -320,9 +319,6 @@ var isHostName = regexp.MustCompile(`^(` + dnsLabel + `\.)*` + dnsLabel + `$`).M
 func (g *gate) authenticate(w http.ResponseWriter, r *http.Request) (identified *http.Request, left func()) {
 	s := g.server
 	ctx := r.Context()
-	if s.options.isOpen() {
-		connectionFor(r).leavePlace()
-	}
 	required, err := s.requiresToken(ctx)
 	if err != nil {
 		s.failed(w, r, "tokens cannot be looked for", "err", err)
@@ -376,8 +372,11 @@ func (g *gate) showsToken(
 ) (caller auth.Caller, check func() error, answered func()) {
 	s := g.server
 	text, ok := bearer(r)
-	if ok {
-		connectionFor(r).leavePlace()
+	if !ok {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson"`)
+		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"},
+			"no token")
+		return caller, nil, nil
 	}
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	var token auth.Token
@@ -389,11 +388,6 @@ func (g *gate) showsToken(
 	// For the log, which names a token that has expired or was revoked.
 	r = r.WithContext(auth.With(ctx, token.Caller()))
 	switch {
-	case !ok:
-		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson"`)
-		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"},
-			"no token")
-		return caller, nil, nil
 	case (standing.IsRefusal(err) || errors.Is(err, auth.ErrDamaged)) && g.waits(w, r, g.failures, address):
 		// A token that does not work takes time and a line of the log. Tokens that work do not wait, even if they cannot be
 		// read now: others may come from the same address, such as a proxy's.

@@ -109,11 +109,11 @@ func (c *connection) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// takePlace waits for one of a few places, in the order in which connections have read of a request. Connections
-// without an authenticated request so far need one until they may wait for anything: a client, a token, or the ledger.
-// So no client can keep a place. There are half as many places as processors. If all processors were busy with such
-// requests, the Go runtime would look only every 10 ms for what has arrived for others, such as each answer of a
-// database.
+// takePlace waits for one of a few places, in the order in which connections have read of a request. Connections without
+// an authenticated request so far need one until net/http has parsed what they have read, and not while they may wait
+// for anything. So no client can keep a place. There are half as many places as processors. If all processors were busy
+// with such requests, the Go runtime would look only every 10 ms for what has arrived for others, such as each answer of
+// a database.
 func (c *connection) takePlace() {
 	if c.isKnown.Load() || c.socket.handled.Load() {
 		return
@@ -123,11 +123,13 @@ func (c *connection) takePlace() {
 	runtime.Gosched() // who leaves a place has the next one run at once, before what has waited longer for a processor
 }
 
-// leavePlace is called before a connection may wait. It does nothing if the connection has no place.
-func (c *connection) leavePlace() {
-	if c != nil && c.placed.CompareAndSwap(true, false) {
+// leavePlace is called before a connection may wait. It reports whether the connection had a place.
+func (c *connection) leavePlace() bool {
+	had := c.placed.CompareAndSwap(true, false)
+	if had {
 		<-c.of.places
 	}
+	return had
 }
 
 // sendsNoMore is how long a client that sends no more is taken for one that waits for its answer. net/http would end

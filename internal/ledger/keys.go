@@ -135,6 +135,9 @@ func newFence() int64 {
 // forgetEvery is the number of a tenant's new keys after which old keys are removed.
 const forgetEvery = 64
 
+// maxForgotten bounds the expired keys of all tenants that are removed at a time: everybody's writes wait meanwhile.
+const maxForgotten = 8 * forgetEvery
+
 // newKeys counts what was added to the keys of each tenant since its old ones were removed. The zero value has counted
 // nothing. It is safe for concurrent use.
 type newKeys struct {
@@ -173,7 +176,8 @@ func (l *Ledger) forgetKeys(ctx context.Context, tx *database.Tx, key Key, now i
 		_, err := tx.Exec(ctx, "delete from keys where key = ? and until < ?", key.ID[:], now)
 		return err
 	}
-	if _, err := tx.Exec(ctx, "delete from keys where until < ?", now); err != nil {
+	if _, err := tx.Exec(ctx, "delete from keys where key in (select key from keys where until < ? limit ?)", now,
+		maxForgotten); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, "delete from keys where answer is not null and key in (select key from (select key, "+

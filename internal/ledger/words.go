@@ -1,8 +1,10 @@
 package ledger
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -17,7 +19,7 @@ const (
 func wordsOf(e *Entry) (words []string) {
 	result := e.Result()
 	left, seen := maxWordsBytes, map[string]bool{}
-	texts := []string{e.Record.Function.Arguments, result.Error, result.Output, string(result.Data)}
+	texts := []string{unescaped(e.Record.Function.Arguments), result.Error, result.Output, unescaped(string(result.Data))}
 	for _, part := range result.Content {
 		texts = append(texts, part.Text)
 	}
@@ -32,6 +34,36 @@ func wordsOf(e *Entry) (words []string) {
 		})
 	}
 	return words
+}
+
+// unescaped returns a JSON text with the characters that its strings have in place of their escapes. Those that are no
+// letters become spaces. It is no JSON any more.
+func unescaped(text string) string {
+	if !strings.Contains(text, `\`) {
+		return text
+	}
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, `\`)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		const hex = 4 // digits
+		if !strings.HasPrefix(after, "u") || len(after) <= hex {
+			b.WriteByte(' ')
+			text = after[min(1, len(after)):]
+			continue
+		}
+		code, _ := strconv.ParseUint(after[1:1+hex], 16, 16) // what is none separates words
+		first := rune(code)
+		text = after[1+hex:]
+		if second, ok := strings.CutPrefix(text, `\u`); ok && utf16.IsSurrogate(first) && len(second) >= hex {
+			code, _ := strconv.ParseUint(second[:hex], 16, 16)
+			first, text = utf16.DecodeRune(first, rune(code)), second[hex:]
+		}
+		b.WriteRune(first)
+	}
 }
 
 // eachWord calls found for the words of a text: what has letters, marks and digits alone, in lower case.

@@ -30,7 +30,10 @@ const (
 
 var form = regexp.MustCompile(`^caisson_([a-z2-7]{13})_([a-z2-7]{52})$`)
 
-var errManyWaiting = errors.New("too many requests wait for tokens to be read")
+var (
+	errManyWaiting = errors.New("too many requests wait for tokens to be read")
+	errNoneLeft    = errors.New("the ledger, or all tokens in it, were removed")
+)
 
 // known is what a read of all tokens has found. It is not changed.
 //
@@ -200,6 +203,9 @@ func (t *Tokens) readAfter(last *known, began time.Time) (*known, error) {
 	defer cancel()
 	found := &known{began: began}
 	all, err := t.all(ctx, noTenant)
+	if err == nil && len(all) == 0 && t.exist.Load() {
+		err = errNoneLeft
+	}
 	if err != nil {
 		return nil, err
 	}
