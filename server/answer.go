@@ -186,6 +186,7 @@ func (b *timedBody) ignoreRest() {
 	_ = b.deadlines.SetReadDeadline(time.Now().Add(restTime))
 	if !b.expects { // reading would ask for it
 		b.check, b.held = nil, nil
+		defer b.connection.discard()()
 		// net/http closes the connection if this is not all. A body in chunks of one byte would be read for 10 ms before it
 		// is another connection's turn.
 		for left, n := int64(restBytes), int64(1); n > 0 && left > 0; left -= n {

@@ -233,6 +233,7 @@ func (c *connections) follow(of net.Conn, state http.ConnState) {
 	case http.StateActive:
 		one.expireIn(c.refusal) // unless its request turns out to be authenticated
 	case http.StateIdle:
+		one.isKnown.Store(one.running)
 		one.socket.idle()
 		one.header = header{}
 		one.expireIn(0)
@@ -267,7 +268,8 @@ type connection struct {
 	silent   atomic.Bool // nothing more is read, and net/http's own refusals are not written
 	header   header      // only Read uses it while a request is read
 	placed   atomic.Bool // see takePlace
-	isKnown  atomic.Bool // it has had an authenticated request
+	isKnown  atomic.Bool // its last request was authenticated
+	discards atomic.Bool // it reads the rest of a refused body
 
 	// The lock of connections guards what follows.
 	since    time.Time   // when it was accepted, or when it last had an authenticated request

@@ -57,6 +57,24 @@ func TestAttackManyAtATime(t *testing.T) {
 		leaves[i%len(leaves)](<-parsed)
 	}
 	assert.Eventually(t, func() bool { return len(held.places) == 0 }, time.Second, time.Millisecond)
+
+	// The rest of a refused body is read in places, too.
+	refused := accepted()
+	require.True(t, refused.handles())
+	end := refused.discard()
+	noerr.Get(refused.Read(make([]byte, 1<<10)))(t)
+	assert.Len(t, held.places, 1)
+	end()
+	assert.Empty(t, held.places)
+
+	// Each request must be authenticated, so that one with a token does not make room for many without.
+	known.isKnown.Store(true)
+	held.follow(known, http.StateIdle)
+	assert.False(t, known.isKnown.Load())
+	done := known.begin(nil, func() {})
+	held.follow(known, http.StateIdle)
+	assert.True(t, known.isKnown.Load())
+	done()
 }
 
 // TestClientsThatSendNoMore: a client closes its side of the connection after its request. It counts as gone a second

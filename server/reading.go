@@ -115,12 +115,24 @@ func (c *connection) Read(p []byte) (int, error) {
 // with such requests, the Go runtime would look only every 10 ms for what has arrived for others, such as each answer of
 // a database.
 func (c *connection) takePlace() {
-	if c.isKnown.Load() || c.socket.handled.Load() {
+	if c.isKnown.Load() || c.socket.handled.Load() && !c.discards.Load() {
 		return
 	}
 	c.of.places <- struct{}{}
 	c.placed.Store(true)
 	runtime.Gosched() // who leaves a place has the next one run at once, before what has waited longer for a processor
+}
+
+// discard has the connection take places also while the rest of a refused body is read, until end is called.
+func (c *connection) discard() (end func()) {
+	if c == nil {
+		return func() {}
+	}
+	c.discards.Store(true)
+	return func() {
+		c.discards.Store(false)
+		c.leavePlace()
+	}
 }
 
 // leavePlace is called before a connection may wait. It reports whether the connection had a place.

@@ -87,6 +87,9 @@ func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version i
 // own.
 const forgetRunsEvery = time.Minute
 
+// maxForgottenRuns bounds the runs of all tenants that are removed at a time: everybody's writes wait meanwhile.
+const maxForgottenRuns = 100
+
 // forgetRuns removes the runs that are too old, and those of a tenant that are too many. now is in milliseconds.
 func (l *Ledger) forgetRuns(ctx context.Context, tx *database.Tx, tenant string, now int64, bounds RunBounds) error {
 	const old = "select id from runs where (over = 1 and until < ? or over = 0 and (writer is null and until < ? " +
@@ -105,7 +108,7 @@ func (l *Ledger) forgetRuns(ctx context.Context, tx *database.Tx, tenant string,
 	ages := []any{now, now - bounds.Keep.Milliseconds(), now - longWait.Milliseconds()}
 	last := l.runsForgotten.Load()
 	if now-last >= forgetRunsEvery.Milliseconds() && l.runsForgotten.CompareAndSwap(last, now) {
-		if err := forget(old, ages...); err != nil {
+		if err := forget(old+" order by id limit ?", append(ages, maxForgottenRuns)...); err != nil {
 			return err
 		}
 	}

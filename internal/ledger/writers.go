@@ -37,7 +37,9 @@ func (l *Ledger) register(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return tx.Row(ctx, "insert into writers (until) values (?) returning id", []any{now + leaseTime.Milliseconds()}, &id)
+		// The next number may be one that another process still has, since an older copy of the database was restored.
+		return tx.Row(ctx, "insert into writers (id, until) values (?, ?) returning id",
+			[]any{newFence(), now + leaseTime.Milliseconds()}, &id)
 	})
 	if err != nil {
 		l.failed.Store(true)

@@ -101,7 +101,7 @@ create index claims_expires on claims (expires);
 
 -- The processes that run calls, each until it says so again. The numbers are never used again.
 create table writers (
-    id    bigint primary key generated always as identity,
+    id    bigint primary key, -- random
     until bigint not null -- in milliseconds
 );
 

@@ -101,7 +101,7 @@ create index claims_expires on claims (expires);
 
 -- The processes that run calls, each until it says so again. The numbers are never used again.
 create table writers (
-    id    integer primary key autoincrement,
+    id    integer primary key, -- random
     until integer not null -- in milliseconds
 ) strict;
 
