@@ -109,11 +109,11 @@ func (c *connection) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// takePlace waits for one of a few places, in the order in which connections have read of a request. Connections without
-// an authenticated request so far need one until net/http has parsed what they have read, and not while they may wait
-// for anything. So no client can keep a place. There are half as many places as processors. If all processors were busy
-// with such requests, the Go runtime would look only every 10 ms for what has arrived for others, such as each answer of
-// a database.
+// takePlace waits for one of a few places, in the order in which connections have read of a request. Connections
+// without an authenticated request so far need one until net/http has parsed what they have read, and not while they
+// may wait for anything. So no client can keep a place. There are half as many places as processors. If all processors
+// were busy with such requests, the Go runtime would look only every 10 ms for what has arrived for others, such as
+// each answer of a database.
 func (c *connection) takePlace() {
 	if c.isKnown.Load() || c.socket.handled.Load() && !c.discards.Load() {
 		return

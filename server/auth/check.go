@@ -17,8 +17,8 @@ const (
 	checkedFor = time.Second / 2
 	// readTime is how long tokens are read. Then they count as ones that cannot be read.
 	readTime = 3 * time.Second / 2
-	// refusedFor is the same for tokens that were revoked or have expired, and for wrong secrets. They work later only if an
-	// older copy of the ledger is restored.
+	// refusedFor is the same for tokens that were revoked or have expired, and for wrong secrets. They work later only if
+	// an older copy of the ledger is restored.
 	refusedFor = 10 * time.Second
 	// From the end of a read to the next, there is as much time as the read took, within these bounds.
 	minReadPause = 10 * time.Millisecond
