@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,7 +44,7 @@ type Documents struct {
 
 type openDocuments struct {
 	*database.DB
-	read, names, all database.Query
+	read, some, names, all database.Query
 }
 
 // errAbsent means that there is no ledger yet.
@@ -111,6 +112,7 @@ func (d *Documents) open(ctx context.Context, create bool) (*openDocuments, erro
 	opened := &openDocuments{DB: db}
 	for text, query := range map[string]*database.Query{
 		selectDocument: &opened.read, selectNames: &opened.names, selectAll: &opened.all,
+		selectSome + db.Only("json_each(?))", "json_array_elements_text(?::json) as asked (value))"): &opened.some,
 	} {
 		if *query, err = db.Prepare(ctx, text); err != nil {
 			return nil, errors.Join(err, db.Close())
@@ -170,6 +172,7 @@ const (
 	selectDocument = "select content from documents where kind = ? and tenant = ? and name = ?"
 	selectNames    = "select name from documents where kind = ? and tenant = ?"
 	selectAll      = "select name, content from documents where kind = ? and tenant = ?"
+	selectSome     = selectAll + " and name in (select value from "
 	updateDocument = "update documents set content = ? where kind = ? and tenant = ? and name = ?"
 	deleteDocument = "delete from documents where kind = ? and tenant = ? and name = ?"
 )
@@ -218,48 +221,72 @@ func untilEnd[T any](ctx context.Context, work func() (T, error)) (T, error) {
 }
 
 // Names returns the names of a tenant's documents, in no order. It returns soon after the end of ctx, as Read does.
-func (d *Documents) Names(ctx context.Context, tenant string) (names []string, err error) {
-	return rowsOf(ctx, d, tenant, func(q *openDocuments) database.Query { return q.names },
+func (d *Documents) Names(ctx context.Context, tenant string) ([]string, error) {
+	names, err := rowsOf(ctx, d, tenant, func(q *openDocuments) database.Query { return q.names },
 		func(all []string, scan func(into ...any) error) ([]string, error) {
 			var name string
 			err := scan(&name)
 			return append(all, name), err
 		})
+	return names, d.listed(err)
 }
 
 // All returns a tenant's documents by their names. It returns soon after the end of ctx, as Read does.
 func (d *Documents) All(ctx context.Context, tenant string) (map[string][]byte, error) {
-	return rowsOf(ctx, d, tenant, func(q *openDocuments) database.Query { return q.all },
-		func(all map[string][]byte, scan func(into ...any) error) (map[string][]byte, error) {
-			var name string
-			var content []byte
-			err := scan(&name, &content)
-			if all == nil {
-				all = map[string][]byte{}
-			}
-			all[name] = content
-			return all, err
-		})
+	all, err := rowsOf(ctx, d, tenant, func(q *openDocuments) database.Query { return q.all }, addDocument)
+	return all, d.listed(err)
+}
+
+// Some returns those of a tenant's documents with these names that there are. The error wraps [ErrNotFound] if there is
+// no ledger. It returns soon after the end of ctx, as Read does.
+func (d *Documents) Some(ctx context.Context, tenant string, names []string) (map[string][]byte, error) {
+	asked, err := json.Marshal(names)
+	if err != nil {
+		return nil, err
+	}
+	query := func(q *openDocuments) database.Query { return q.some }
+	found, err := rowsOf(ctx, d, tenant, query, addDocument, string(asked))
+	if errors.Is(err, errAbsent) {
+		err = ErrNotFound
+	}
+	return found, d.failure("read", err)
+}
+
+// addDocument adds a row with a name and a content.
+func addDocument(all map[string][]byte, scan func(into ...any) error) (map[string][]byte, error) {
+	var name string
+	var content []byte
+	err := scan(&name, &content)
+	if all == nil {
+		all = map[string][]byte{}
+	}
+	all[name] = content
+	return all, err
 }
 
 // rowsOf returns what a query finds of a tenant's documents, to which add adds each row.
 func rowsOf[T any](
 	ctx context.Context, d *Documents, tenant string, query func(*openDocuments) database.Query,
-	add func(all T, scan func(into ...any) error) (T, error),
+	add func(all T, scan func(into ...any) error) (T, error), more ...any,
 ) (T, error) {
-	found, err := untilEnd(ctx, func() (found T, err error) {
+	arguments := append([]any{string(d.kind), clean(tenant)}, more...)
+	return untilEnd(ctx, func() (found T, err error) {
 		err = d.use(ctx, false, func(opened *openDocuments) error {
-			return query(opened).Rows(ctx, []any{string(d.kind), clean(tenant)}, func(scan func(into ...any) error) (err error) {
+			return query(opened).Rows(ctx, arguments, func(scan func(into ...any) error) (err error) {
 				found, err = add(found, scan)
 				return err
 			})
 		})
 		return found, err
 	})
+}
+
+// listed is the error of a list, which is empty if there is no ledger.
+func (d *Documents) listed(err error) error {
 	if errors.Is(err, errAbsent) {
-		err = nil
+		return nil
 	}
-	return found, d.failure("list", err)
+	return d.failure("list", err)
 }
 
 // Change replaces a document by what change returns for its content, both nil for none. An error of change is returned

@@ -209,3 +209,20 @@ func TestAttackFullDisk(t *testing.T) {
 		}
 	}
 }
+
+// TestSomeDocuments: those are found that were asked for, whatever their names are like.
+func TestSomeDocuments(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		d := documents(t, ledger.TokenKind, location)
+		if !strings.Contains(location, "://") {
+			require.ErrorIs(t, noerr.Error(d.Some(t.Context(), "", []string{"a"})), ledger.ErrNotFound)
+		}
+		for _, name := range []string{"a", "b", `'"]`, "é"} {
+			require.NoError(t, d.Change(t.Context(), "", name, to("of "+name)))
+		}
+		require.NoError(t, d.Change(t.Context(), "other", "c", to("another tenant's")))
+		found := noerr.Get(d.Some(t.Context(), "", []string{"a", `'"]`, "é", "c", "", "a"}))(t)
+		assert.Equal(t, map[string][]byte{"a": []byte("of a"), `'"]`: []byte(`of '"]`), "é": []byte("of é")}, found)
+		assert.Empty(t, noerr.Get(d.Some(t.Context(), "", nil))(t))
+	})
+}

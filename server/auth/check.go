@@ -1,13 +1,16 @@
 package auth
 
 import (
-	"bytes"
 	"context"
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"time"
+
+	"github.com/caisson-run/caisson/internal/ledger"
 )
 
 const (
@@ -32,32 +35,28 @@ var form = regexp.MustCompile(`^caisson_([a-z2-7]{13})_([a-z2-7]{52})$`)
 
 var (
 	errManyWaiting = errors.New("too many requests wait for tokens to be read")
-	errNoneLeft    = errors.New("the ledger, or all tokens in it, were removed")
+	errNoLedger    = errors.New("the ledger was removed")
 )
 
-// known is what a read of all tokens has found. It is not changed.
-//
-// All requests that show tokens share one read at a time. So the ledger is read no more often for many tokens than for
-// one, and made-up ones, which their senders make as fast as they like, neither cost more reads nor delay the others.
-type known struct {
-	tokens map[string]*content // by their ids
-	began  time.Time
-}
-
-// content is what is stored of a token.
+// content is what was read of a token.
 type content struct {
 	stored
-	text    []byte
 	damaged error
+	began   time.Time // when it was read
 }
 
-// reading is a read of all tokens that has not ended, and has perhaps not begun.
+// reading is a read of the tokens for which requests wait, as they are at the same time. It has not ended, and has
+// perhaps not begun. All requests share one read at a time. So made-up tokens, which their senders make as fast as they
+// like, cause few reads, and do not delay the others.
 type reading struct {
+	ids   map[string]bool // of the tokens; "" for whether there is any
 	began time.Time
 	ended chan struct{} // closed when found and err are set
-	found *known
+	found map[string]*content
 	err   error
 }
+
+func newReading() *reading { return &reading{ids: map[string]bool{}, ended: make(chan struct{})} }
 
 // Check returns the token that has a text. The error wraps [ErrUnknown], [ErrExpired] or [ErrRevoked] if the token does
 // not work. After another error, it may work: the ledger cannot be read. The end of ctx ends the wait for that, since a
@@ -72,16 +71,14 @@ func (t *Tokens) Check(ctx context.Context, text string) (Token, error) {
 	var token Token
 	var refused error
 	worked := false
-	if all := t.recent(); all != nil {
-		if c, ok := all.tokens[id]; ok && c.damaged == nil {
-			token, refused = c.judge(secret, t.now())
-			worked = refused == nil
-			if t.isWithin(checkedFor, all.began) || !worked && t.isWithin(refusedFor, all.began) {
-				return token, refused
-			}
+	if c := t.known(id); c != nil && c.damaged == nil {
+		token, refused = c.judge(secret, t.now())
+		worked = refused == nil
+		if t.isWithin(checkedFor, c.began) || !worked && t.isWithin(refusedFor, c.began) {
+			return token, refused
 		}
 	}
-	all, err := t.read(ctx, worked)
+	found, err := t.read(ctx, id, worked)
 	switch {
 	case err == nil:
 	case refused != nil:
@@ -89,7 +86,7 @@ func (t *Tokens) Check(ctx context.Context, text string) (Token, error) {
 	default:
 		return Token{}, fmt.Errorf("token %s: %w", id, err)
 	}
-	if c, ok := all.tokens[id]; ok {
+	if c := found[id]; c != nil {
 		return c.judge(secret, t.now())
 	}
 	return Token{}, fmt.Errorf("%w: %s", ErrUnknown, id)
@@ -118,18 +115,21 @@ func (t *Tokens) Exist(ctx context.Context) (bool, error) {
 	if t.exist.Load() {
 		return true, nil
 	}
-	if all := t.recent(); all != nil && t.isWithin(checkedFor, all.began) {
+	t.mu.Lock()
+	looked := t.looked
+	t.mu.Unlock()
+	if t.isWithin(checkedFor, looked) {
 		return false, nil
 	}
-	_, err := t.read(ctx, true)
+	_, err := t.read(ctx, "", true)
 	return t.exist.Load(), err
 }
 
-// recent returns what the last read has found; nil if there was none.
-func (t *Tokens) recent() *known {
+// known returns what was read of a token the last time; nil if it was not there, or not read.
+func (t *Tokens) known(id string) *content {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.last
+	return t.last[id]
 }
 
 // isWithin reports whether less than a time has passed since a read began.
@@ -137,9 +137,9 @@ func (t *Tokens) isWithin(most time.Duration, began time.Time) bool {
 	return t.now().Before(began.Add(most))
 }
 
-// read waits for a read of all tokens that begins after it was called, or, unless tokens are looked for that may be
-// new, for one that has begun not long ago.
-func (t *Tokens) read(ctx context.Context, begun bool) (*known, error) {
+// read waits for a read of a token that begins after it was called, or, unless the token may be new, for one that has
+// begun not long ago.
+func (t *Tokens) read(ctx context.Context, id string, begun bool) (map[string]*content, error) {
 	if t.waiting.Add(1) > maxWaiting {
 		t.waiting.Add(-1)
 		return nil, errManyWaiting
@@ -147,11 +147,12 @@ func (t *Tokens) read(ctx context.Context, begun bool) (*known, error) {
 	defer t.waiting.Add(-1)
 	t.mu.Lock()
 	awaited := t.current
-	if !begun || awaited == nil || !t.isWithin(checkedFor, awaited.began) {
+	if !begun || awaited == nil || !awaited.ids[id] || !t.isWithin(checkedFor, awaited.began) {
 		if t.next == nil {
-			t.next = &reading{ended: make(chan struct{})}
+			t.next = newReading()
 		}
 		awaited = t.next
+		awaited.ids[id] = true
 		if !t.isReading {
 			t.isReading = true
 			t.readers.Go(t.readAll)
@@ -166,11 +167,11 @@ func (t *Tokens) read(ctx context.Context, begun bool) (*known, error) {
 	}
 }
 
-// readAll reads all tokens as long as requests wait for that.
+// readAll reads as long as requests wait for that. If a read fails, who waits for the next one is not kept waiting.
 func (t *Tokens) readAll() {
 	for {
 		t.mu.Lock()
-		current, last, changes := t.next, t.last, t.changes
+		current, changes := t.next, t.changes
 		t.next, t.current = nil, current
 		t.isReading = current != nil
 		if current == nil {
@@ -180,15 +181,17 @@ func (t *Tokens) readAll() {
 		current.began = t.now()
 		t.mu.Unlock()
 		start := time.Now()
-		current.found, current.err = t.readAfter(last, current.began)
+		t.perform(current)
 		t.mu.Lock()
-		if t.current = nil; current.err == nil && t.changes == changes {
-			t.last = current.found
+		t.current = nil
+		if next := t.next; current.err != nil && next != nil {
+			t.next, next.err = nil, current.err
+			close(next.ended)
+		}
+		if current.err == nil && t.changes == changes {
+			t.remember(current)
 		}
 		t.mu.Unlock()
-		if current.err == nil && len(current.found.tokens) > 0 {
-			t.exist.Store(true)
-		}
 		close(current.ended)
 		select {
 		case <-time.After(min(max(minReadPause, time.Since(start)), maxReadPause)):
@@ -197,29 +200,49 @@ func (t *Tokens) readAll() {
 	}
 }
 
-// readAfter reads all tokens. Those that have not changed since the last read are not decoded again.
-func (t *Tokens) readAfter(last *known, began time.Time) (*known, error) {
+// remember keeps what a read has found. The caller must hold t.mu.
+func (t *Tokens) remember(r *reading) {
+	if len(t.last) > t.most {
+		clear(t.last) // of tokens that were removed
+	}
+	for id := range r.ids {
+		if c := r.found[id]; c != nil {
+			t.last[id] = c
+		} else {
+			delete(t.last, id)
+		}
+	}
+	if r.ids[""] {
+		t.looked = r.began
+	}
+}
+
+// perform makes a read.
+func (t *Tokens) perform(r *reading) {
 	ctx, cancel := context.WithTimeout(t.base, readTime)
 	defer cancel()
-	found := &known{began: began}
-	all, err := t.all(ctx, noTenant)
-	if err == nil && len(all) == 0 && t.exist.Load() {
-		err = errNoneLeft
+	texts, err := t.some(ctx, noTenant, slices.Collect(maps.Keys(r.ids)))
+	exist := len(texts) > 0
+	switch {
+	case errors.Is(err, ledger.ErrNotFound) && t.exist.Load():
+		err = errNoLedger // it may have been moved
+	case errors.Is(err, ledger.ErrNotFound):
+		err = nil
+	case err == nil && !exist && r.ids[""]:
+		var ids []string
+		ids, err = t.documents.Names(ctx, noTenant)
+		exist = len(ids) > 0
 	}
-	if err != nil {
-		return nil, err
+	if r.err = err; err != nil {
+		return
 	}
-	found.tokens = make(map[string]*content, len(all))
-	for id, text := range all {
-		if last != nil {
-			if c := last.tokens[id]; c != nil && bytes.Equal(c.text, text) {
-				found.tokens[id] = c
-				continue
-			}
-		}
-		c := &content{text: text}
+	if exist {
+		t.exist.Store(true)
+	}
+	r.found = make(map[string]*content, len(texts))
+	for id, text := range texts {
+		c := &content{began: r.began}
 		c.stored, c.damaged = decode(id, text)
-		found.tokens[id] = c
+		r.found[id] = c
 	}
-	return found, nil
 }

@@ -88,7 +88,7 @@ type Tokens struct {
 	documents *ledger.Documents
 	now       func() time.Time
 	most      int // of them
-	all       func(ctx context.Context, tenant string) (map[string][]byte, error)
+	some      func(ctx context.Context, tenant string, ids []string) (map[string][]byte, error)
 	change    func(ctx context.Context, tenant, id string, change func(old []byte) ([]byte, error)) error
 
 	base    context.Context // of reads; it ends when the tokens are closed
@@ -98,11 +98,12 @@ type Tokens struct {
 	exist   atomic.Bool  // whether a token was ever found
 
 	mu        sync.Mutex
-	last      *known   // what the last read has found; nil if none has
-	current   *reading // the read that has begun; nil if none has
-	next      *reading // the read that has not begun; nil if no request waits for it
-	isReading bool     // readAll runs
-	changes   int      // of tokens by this process, which last must not be older than
+	last      map[string]*content // what was read of each token the last time, by its id
+	looked    time.Time           // when a read has looked for any token
+	current   *reading            // the read that has begun; nil if none has
+	next      *reading            // the read that has not begun; nil if no request waits for it
+	isReading bool                // readAll runs
+	changes   int                 // of tokens by this process, which last must not be older than
 }
 
 // Open opens the tokens of a state folder, or of the PostgreSQL database with a URL if it is not empty. All servers on
@@ -113,7 +114,8 @@ func Open(ctx context.Context, stateDir, database string) (*Tokens, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tokens{documents: documents, now: time.Now, most: 10_000, all: documents.All, change: documents.Change}
+	t := &Tokens{documents: documents, now: time.Now, most: 10_000, some: documents.Some, change: documents.Change,
+		last: map[string]*content{}}
 	t.base, t.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return t, nil
 }
@@ -155,7 +157,7 @@ const listedFor = 30 * 24 * time.Hour
 
 // makeRoom removes tokens that ended long ago if there are too many.
 func (t *Tokens) makeRoom(ctx context.Context, now time.Time) error {
-	all, err := t.all(ctx, noTenant)
+	all, err := t.documents.All(ctx, noTenant)
 	if err != nil || len(all) < t.most {
 		return err
 	}
@@ -245,7 +247,7 @@ func decode(id string, content []byte) (stored, error) {
 
 // List returns all tokens, oldest first. The error names damaged ones, in addition to the others.
 func (t *Tokens) List(ctx context.Context) ([]Token, error) {
-	all, err := t.all(ctx, noTenant)
+	all, err := t.documents.All(ctx, noTenant)
 	if err != nil {
 		return nil, err
 	}
@@ -293,6 +295,7 @@ func (t *Tokens) Revoke(ctx context.Context, id string) (Token, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.last, t.changes = nil, t.changes+1 // it has an effect at once in this process
+	clear(t.last)
+	t.changes++ // it has an effect at once in this process
 	return s.Token, nil
 }

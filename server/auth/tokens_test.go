@@ -219,7 +219,7 @@ func TestUnreadableLedger(t *testing.T) {
 	}
 	assert.True(t, noerr.Get(tokens.Exist(t.Context()))(t), "one was found")
 	require.NoError(t, os.Remove(file))
-	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), text)), errNoneLeft, "it may have been moved")
+	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), text)), errNoLedger, "it may have been moved")
 	require.ErrorIs(t, noerr.Error(opened(t, state).Check(t.Context(), text)), ErrUnknown, "there are none")
 	require.NoError(t, os.Rename(file+".away", file))
 	noerr.Get(tokens.Check(t.Context(), text))(t)
@@ -349,14 +349,14 @@ func TestExpiryWithoutTheLedger(t *testing.T) {
 	require.ErrorIs(t, noerr.Error(tokens.Check(t.Context(), text)), ErrExpired)
 }
 
-// slowly has reads of all tokens wait until go on is called, once for each. It returns how many have begun.
+// slowly has reads of tokens wait until go on is called, once for each. It returns how many have begun.
 func slowly(tokens *Tokens) (begun *atomic.Int64, goOn func()) {
 	begun, turns := new(atomic.Int64), make(chan struct{})
-	tokens.all = func(ctx context.Context, tenant string) (map[string][]byte, error) {
+	tokens.some = func(ctx context.Context, tenant string, ids []string) (map[string][]byte, error) {
 		begun.Add(1)
 		select {
 		case <-turns:
-			return tokens.documents.All(ctx, tenant)
+			return tokens.documents.Some(ctx, tenant, ids)
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -407,9 +407,9 @@ func TestAttackMadeUpTokens(t *testing.T) {
 	goOn()
 
 	reads := new(atomic.Int64)
-	tokens.all = func(ctx context.Context, tenant string) (map[string][]byte, error) {
+	tokens.some = func(ctx context.Context, tenant string, ids []string) (map[string][]byte, error) {
 		reads.Add(1)
-		return tokens.documents.All(ctx, tenant)
+		return tokens.documents.Some(ctx, tenant, ids)
 	}
 	start := time.Now()
 	for range 20 {
@@ -450,7 +450,7 @@ func TestAttackRevokedTokens(t *testing.T) {
 	goOn()
 	require.NoError(t, <-checked)
 
-	tokens.all = tokens.documents.All
+	tokens.some = tokens.documents.Some
 	damage(t, tokens, made.ID, stored)
 	clock.Pass(2 * refusedFor)
 	noerr.Get(tokens.Check(t.Context(), text))(t) // an older copy of the ledger was restored
@@ -474,5 +474,32 @@ func TestTooManyTokens(t *testing.T) {
 	created(t, tokens, reader)
 	created(t, tokens, reader)
 	require.ErrorContains(t, noerr.Error2(tokens.Create(t.Context(), reader)), "too many")
+	noerr.Get(tokens.Check(t.Context(), text))(t)
+}
+
+// TestUnreadableTokensAtOnce: the ledger cannot be read, and many requests wait for that. Those that wait for the next
+// read do not wait for it to fail, too. The control is a read afterwards.
+func TestUnreadableTokensAtOnce(t *testing.T) {
+	tokens, _, _ := empty(t)
+	text, _ := created(t, tokens, reader)
+	fails, begun := make(chan struct{}), make(chan struct{})
+	tokens.some = func(context.Context, string, []string) (map[string][]byte, error) {
+		close(begun)
+		<-fails
+		return nil, errors.New("unreadable")
+	}
+	checked := make(chan error, 10)
+	check := func() { checked <- noerr.Error(tokens.Check(t.Context(), text)) }
+	go check()
+	<-begun
+	for range cap(checked) - 1 {
+		go check()
+	}
+	require.Eventually(t, func() bool { return tokens.waiting.Load() == int64(cap(checked)) }, time.Second, time.Millisecond)
+	close(fails)
+	for range cap(checked) {
+		require.ErrorContains(t, <-checked, "unreadable")
+	}
+	tokens.some = tokens.documents.Some
 	noerr.Get(tokens.Check(t.Context(), text))(t)
 }
