@@ -240,7 +240,7 @@ func (d *Documents) All(ctx context.Context, tenant string) (map[string][]byte, 
 // Some returns those of a tenant's documents with these names that there are. The error wraps [ErrNotFound] if there is
 // no ledger. It returns soon after the end of ctx, as Read does.
 func (d *Documents) Some(ctx context.Context, tenant string, names []string) (map[string][]byte, error) {
-	asked, err := json.Marshal(names)
+	asked, err := json.Marshal(append([]string{}, names...)) // [] for none
 	if err != nil {
 		return nil, err
 	}
