@@ -113,7 +113,7 @@ func (s *Server) whileAllowed(
 		checked := began
 		for answering.Err() == nil {
 			// net/http does not notice if the client has sent something else before.
-			if time.Since(began) >= sendsNoMore && connectionFor(r).isGone() {
+			if time.Since(began) >= 2*sendsNoMore && connectionFor(r).isGone() {
 				cancel(nil)
 			}
 			now := time.Now()

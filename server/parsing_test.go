@@ -77,8 +77,8 @@ func TestAttackManyAtATime(t *testing.T) {
 	done()
 }
 
-// TestClientsThatSendNoMore: a client closes its side of the connection after its request. It counts as gone a second
-// later, and its request ends. The control is a client that does not.
+// TestClientsThatSendNoMore: a client closes its side of the connection after its request. It counts as gone a
+// little later, and its request ends. The control is a client that does not.
 func TestClientsThatSendNoMore(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	ended := make(chan time.Duration, 1)
@@ -86,7 +86,7 @@ func TestClientsThatSendNoMore(t *testing.T) {
 		began := time.Now()
 		select {
 		case <-r.Context().Done():
-		case <-time.After(3 * sendsNoMore):
+		case <-time.After(8 * sendsNoMore):
 		}
 		ended <- time.Since(began)
 	})}
@@ -99,7 +99,7 @@ func TestClientsThatSendNoMore(t *testing.T) {
 		}
 		took := <-ended
 		assert.GreaterOrEqual(t, took, sendsNoMore)
-		assert.Equal(t, closes, took < 3*sendsNoMore, "%v", took)
+		assert.Equal(t, closes, took < 8*sendsNoMore, "%v", took)
 	}
 	if runtime.GOOS != "linux" {
 		return // the rest would take as long
@@ -109,7 +109,7 @@ func TestClientsThatSendNoMore(t *testing.T) {
 	time.Sleep(50 * time.Millisecond)
 	require.NoError(t, c.(*net.TCPConn).SetLinger(0))
 	require.NoError(t, c.Close())
-	assert.Less(t, <-ended, sendsNoMore/2, "it is reset")
+	assert.Less(t, <-ended, sendsNoMore, "it is reset")
 }
 
 // TestChecksOfHealth: what checks a server's health may send a request of HTTP/1.0 without the name of the server, as

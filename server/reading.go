@@ -95,7 +95,7 @@ func (c *connection) Read(p []byte) (int, error) {
 	c.leavePlace()
 	n, err := c.readPlain(p)
 	isBeside := len(p) == 1 // net/http looks for a disconnection, perhaps before the handler has begun
-	if n == 0 && errors.Is(err, io.EOF) && (isBeside || c.socket.handled.Load()) {
+	if n == 0 && errors.Is(err, io.EOF) && isBeside {
 		return 0, c.holdEnd()
 	}
 	if errors.Is(err, errShortRecords) {
@@ -146,7 +146,7 @@ func (c *connection) leavePlace() bool {
 
 // sendsNoMore is how long a client that sends no more is taken for one that waits for its answer. net/http would end
 // its request at once. Most clients that send no more have gone.
-const sendsNoMore = time.Second
+const sendsNoMore = time.Second / 4
 
 // holdEnd returns the end of what a client sends, once it counts as gone. Before that, it fails if net/http stops
 // waiting for a disconnection, since the request has been answered.
