@@ -704,6 +704,8 @@ var guardFaults = []guardFault{
 		edits: in("server/reading.go", " && !c.discards.Load()", "")},
 	{name: "one authenticated request is enough for many", pkg: "server", attack: "TestAttackManyAtATime",
 		edits: in("server/connections.go", "		one.isKnown.Store(one.running)\n", "")},
+	{name: "what is read beside a handler takes a place", pkg: "server", attack: "TestAttackManyAtATime",
+		edits: in("server/reading.go", "n > 0 && !isBeside", "n > 0")},
 	{name: "a client that sends no more has gone", pkg: "server", attack: "TestClientsThatSendNoMore",
 		edits: in("server/reading.go", "		return 0, c.holdEnd()\n", "		return 0, io.EOF\n")},
 	{name: "a client that sends no more waits for ever", pkg: "server", attack: "TestClientsThatSendNoMore",

@@ -58,6 +58,11 @@ func TestAttackManyAtATime(t *testing.T) {
 	}
 	assert.Eventually(t, func() bool { return len(held.places) == 0 }, time.Second, time.Millisecond)
 
+	// net/http looks beside a handler, which may wait, whether the client sends more.
+	beside := accepted()
+	noerr.Get(beside.Read(make([]byte, 1)))(t)
+	assert.Empty(t, held.places)
+
 	// The rest of a refused body is read in places, too.
 	refused := accepted()
 	require.True(t, refused.handles())

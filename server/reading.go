@@ -104,6 +104,8 @@ func (c *connection) Read(p []byte) (int, error) {
 	}
 	if n > 0 {
 		c.socket.delivered()
+	}
+	if n > 0 && !isBeside { // the handler of the request before may wait
 		c.takePlace()
 	}
 	return n, err
