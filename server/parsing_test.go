@@ -61,7 +61,7 @@ func TestAttackManyAtATime(t *testing.T) {
 	// net/http looks beside a handler, which may wait, whether the client sends more.
 	beside := accepted()
 	noerr.Get(beside.Read(make([]byte, 1)))(t)
-	assert.Empty(t, held.places)
+	require.Empty(t, held.places)
 
 	// The rest of a refused body is read in places, too.
 	refused := accepted()
