@@ -244,7 +244,7 @@ func (l *Ledger) Verify(ctx context.Context) (v Verification, err error) {
 	if l.key != nil {
 		v.Key = hex.EncodeToString(l.key.Public().(ed25519.PublicKey))
 	}
-	err = l.database.View(ctx, func(tx *database.Tx) error {
+	err = l.viewAll(ctx, func(tx *database.Tx) error {
 		chains, err := chainsOf(ctx, tx)
 		if err != nil {
 			return err
