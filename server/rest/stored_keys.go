@@ -126,7 +126,7 @@ const answerSalt = 16
 func sealed(of requestKey, content []byte) []byte {
 	salt := make([]byte, answerSalt)
 	_, _ = rand.Read(salt) // it never fails
-	return append(salt, of.cipher(salt).Seal(nil, nil, content, nil)...)
+	return of.cipher(salt).Seal(salt, nil, content, nil) // appended, since answers may be long
 }
 
 func unsealed(of requestKey, answer []byte) ([]byte, error) {
