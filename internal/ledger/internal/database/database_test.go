@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -132,4 +133,21 @@ func TestAttackReadersOfOtherProcesses(t *testing.T) {
 		require.NoError(t, insert(t.Context(), db, 1))
 	}
 	assert.Less(t, length(), int64(maxLog), "the control")
+}
+
+// TestOpeningsAtOnce: many open a new file at the same time.
+func TestOpeningsAtOnce(t *testing.T) {
+	for range 20 {
+		dir := filepath.Join(t.TempDir(), "state")
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				db, err := Open(t.Context(), dir)
+				if assert.NoError(t, err) {
+					assert.NoError(t, db.Close())
+				}
+			})
+		}
+		all.Wait()
+	}
 }

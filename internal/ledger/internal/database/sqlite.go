@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"modernc.org/sqlite"
 	library "modernc.org/sqlite/lib"
@@ -86,10 +87,24 @@ func openSQLite(ctx context.Context, dir string) (*DB, error) {
 		}
 		return err
 	}
-	if err := db.renew(ctx); err != nil {
+	// SQLite fails at once, whatever the busy timeout is, if others open a new file at the same time.
+	err = db.renew(ctx)
+	for began := time.Now(); isBusy(err) && ctx.Err() == nil && time.Since(began) < busyTimeout*time.Millisecond; {
+		time.Sleep(busyPause)
+		err = db.renew(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, db.close())
 	}
 	return db, nil
+}
+
+// busyPause is the time before a file that others open is opened again.
+const busyPause = 10 * time.Millisecond
+
+func isBusy(err error) bool {
+	failure, ok := errors.AsType[*sqlite.Error](err)
+	return ok && failure.Code()&0xff == library.SQLITE_BUSY // the rest says why
 }
 
 // readers is how many queries SQLite runs at a time. Further ones wait.
