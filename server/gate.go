@@ -397,6 +397,9 @@ func (g *gate) showsToken(
 		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized,
 			Detail: "the token is unknown, has expired or was revoked"}, err.Error())
 		return caller, nil, nil
+	case err != nil && ctx.Err() != nil: // the client has gone, which says nothing about the ledger
+		problem.Write(w, problem.Problem{Status: http.StatusServiceUnavailable, Detail: standing.LaterDetail})
+		return caller, nil, nil
 	case err != nil:
 		s.failed(w, r, "tokens cannot be checked", "err", err)
 		return caller, nil, nil
