@@ -227,6 +227,9 @@ func (c *connections) Close() error {
 // follow is told the states of connections by net/http.
 func (c *connections) follow(of net.Conn, state http.ConnState) {
 	one := of.(*connection) // which Accept has returned
+	if state == http.StateIdle {
+		defer one.takePlace() // for a request that was read with the one before; otherwise, net/http reads next
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch state {
