@@ -125,7 +125,7 @@ const answerSalt = 16
 
 func sealed(of requestKey, content []byte) []byte {
 	salt := make([]byte, answerSalt)
-	_, _ = rand.Read(salt) // it never fails
+	_, _ = rand.Read(salt)                               // it never fails
 	return of.cipher(salt).Seal(salt, nil, content, nil) // appended, since answers may be long
 }
 
