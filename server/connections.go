@@ -293,7 +293,7 @@ func (c *connection) handles() bool {
 	}
 	c.socket.handled.Store(true)
 	if !c.leavePlace() {
-		runtime.Gosched() // a connection whose requests have all arrived would go on for 10 ms before it is another's turn
+		runtime.Gosched() // a connection that has sent many requests would go on for 10 ms before it is another's turn
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()

@@ -374,8 +374,8 @@ func (g *gate) showsToken(
 	text, ok := bearer(r)
 	if !ok {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson"`)
-		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"},
-			"no token")
+		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized,
+			Detail: "send a token: Authorization: Bearer TOKEN"}, "no token")
 		return caller, nil, nil
 	}
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
@@ -398,7 +398,8 @@ func (g *gate) showsToken(
 			Detail: "the token is unknown, has expired or was revoked"}, err.Error())
 		return caller, nil, nil
 	case err != nil && ctx.Err() != nil: // the client has gone, which says nothing about the ledger
-		problem.Write(w, problem.Problem{Status: http.StatusServiceUnavailable, Detail: standing.LaterDetail})
+		problem.Write(w, problem.Problem{Status: http.StatusServiceUnavailable,
+			Detail: "the request ended before its token was checked"})
 		return caller, nil, nil
 	case err != nil:
 		s.failed(w, r, "tokens cannot be checked", "err", err)

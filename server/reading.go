@@ -111,18 +111,17 @@ func (c *connection) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// takePlace waits for one of a few places, in the order in which connections have read of a request. Connections
-// without an authenticated request so far need one until net/http has parsed what they have read, and not while they
-// may wait for anything. So no client can keep a place. There are half as many places as processors. If all processors
-// were busy with such requests, the Go runtime would look only every 10 ms for what has arrived for others, such as
-// each answer of a database.
+// takePlace waits for one of a few places, in the order in which connections have read. A connection whose last request
+// was not authenticated needs one while net/http parses its next request. It leaves the place before it may wait, so no
+// client can keep one. There are half as many places as processors. If all processors were busy with such requests, the
+// Go runtime would poll the network only every 10 ms, and a call waits for each answer of its database.
 func (c *connection) takePlace() {
 	if c.isKnown.Load() || c.socket.handled.Load() && !c.discards.Load() {
 		return
 	}
 	c.of.places <- struct{}{}
 	c.placed.Store(true)
-	runtime.Gosched() // who leaves a place has the next one run at once, before what has waited longer for a processor
+	runtime.Gosched() // the next one runs at once, before goroutines that have waited longer for a processor
 }
 
 // discard has the connection take places also while the rest of a refused body is read, until end is called.
@@ -150,8 +149,8 @@ func (c *connection) leavePlace() bool {
 // its request at once. Most clients that send no more have gone.
 const sendsNoMore = time.Second / 4
 
-// holdEnd returns the end of what a client sends, once it counts as gone. Before that, it fails if net/http stops
-// waiting for a disconnection, since the request has been answered.
+// holdEnd returns io.EOF for a client that sends no more, once it counts as gone. If the request is answered before,
+// net/http stops waiting, and holdEnd fails.
 func (c *connection) holdEnd() error {
 	socket, ok := c.socket.Conn.(syscall.Conn)
 	if !ok {

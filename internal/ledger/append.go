@@ -24,7 +24,7 @@ type waiting struct {
 	alone  bool                                             // its caller does not wait
 	denied error                                            // see changedNothing
 
-	instead *waiting // what is tried later if there is no room for this; may be nil
+	instead *waiting // is tried later if there is no room for this; may be nil
 	done    chan error
 }
 

@@ -264,7 +264,7 @@ func addDocument(all map[string][]byte, scan func(into ...any) error) (map[strin
 	return all, err
 }
 
-// rowsOf returns what a query finds of a tenant's documents, to which add adds each row.
+// rowsOf returns the results of a query for a tenant's documents, to which add adds each row.
 func rowsOf[T any](
 	ctx context.Context, d *Documents, tenant string, query func(*openDocuments) database.Query,
 	add func(all T, scan func(into ...any) error) (T, error), more ...any,

@@ -135,14 +135,14 @@ func newFence() int64 {
 // forgetEvery is the number of a tenant's new keys after which old keys are removed.
 const forgetEvery = 64
 
-// maxForgotten bounds the expired keys of all tenants that are removed at a time: everybody's writes wait meanwhile.
+// maxForgotten bounds the expired keys of all tenants that are removed at a time: all writes wait meanwhile.
 const maxForgotten = 8 * forgetEvery
 
-// newKeys counts what was added to the keys of each tenant since its old ones were removed. The zero value has counted
-// nothing. It is safe for concurrent use.
+// newKeys counts the keys and the bytes of answers of each tenant since its old keys were removed. The zero value has
+// counted nothing. It is safe for concurrent use.
 type newKeys struct {
 	mu sync.Mutex
-	of map[string]*newKeysOf
+	of map[string]newKeysOf
 }
 
 type newKeysOf struct {
@@ -150,29 +150,40 @@ type newKeysOf struct {
 	bytes int64 // of answers
 }
 
-// add counts keys and answers of a tenant. It reports whether old ones are to be removed now.
-func (n *newKeys) add(tenant string, keys int, bytes, most int64) (enough bool) {
+// addAnswer counts an answer.
+func (n *newKeys) addAnswer(tenant string, bytes int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	own := n.of[tenant]
+	own.bytes += bytes
+	n.set(tenant, own)
+}
+
+// addKey counts a key. It reports whether old ones are to be removed now: for a tenant's first key, and after many keys
+// or so many bytes.
+func (n *newKeys) addKey(tenant string, bytes int64) (enough bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	own, isKnown := n.of[tenant]
-	if !isKnown {
-		if n.of == nil {
-			n.of = map[string]*newKeysOf{}
-		}
-		own = &newKeysOf{}
-		n.of[tenant] = own
+	own.keys++
+	if enough = !isKnown || own.keys >= forgetEvery || own.bytes >= bytes; enough {
+		own = newKeysOf{}
 	}
-	own.keys, own.bytes = own.keys+keys, own.bytes+bytes
-	if keys == 0 || isKnown && own.keys < forgetEvery && own.bytes < most {
-		return false
+	n.set(tenant, own)
+	return enough
+}
+
+// set sets the counts of a tenant. The caller must hold n.mu.
+func (n *newKeys) set(tenant string, own newKeysOf) {
+	if n.of == nil {
+		n.of = map[string]newKeysOf{}
 	}
-	*own = newKeysOf{}
-	return true
+	n.of[tenant] = own
 }
 
 // forgetKeys sometimes removes keys that have expired, and those of the tenant beyond its bounds.
 func (l *Ledger) forgetKeys(ctx context.Context, tx *database.Tx, key Key, now int64) error {
-	if !l.keys.add(key.Tenant, 1, 0, key.KeptAnswer/4) {
+	if !l.keys.addKey(key.Tenant, key.KeptAnswer/4) {
 		_, err := tx.Exec(ctx, "delete from keys where key = ? and until < ?", key.ID[:], now)
 		return err
 	}
@@ -189,7 +200,7 @@ func (l *Ledger) forgetKeys(ctx context.Context, tx *database.Tx, key Key, now i
 
 // Answer keeps the answer to the request. It fails if another process has taken this one for dead, and has answered.
 func (h *Holder) Answer(ctx context.Context, answer []byte) error {
-	h.ledger.keys.add(h.key.Tenant, 0, int64(len(answer)), 0)
+	h.ledger.keys.addAnswer(h.key.Tenant, int64(len(answer)))
 	err := h.ledger.failure("answer key", h.ledger.enqueue(ctx, h.answering(answer)))
 	if err == nil {
 		h.answered.Store(true)

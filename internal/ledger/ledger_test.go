@@ -1,11 +1,13 @@
 package ledger_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -502,4 +504,59 @@ func TestAttackOlderDatabases(t *testing.T) {
 		found := noerr.Get(l.Calls(t.Context(), ledger.Filter{Tool: "newest"}))(t).Entries
 		assert.Len(t, found, 1, "the id of the name is not used again")
 	})
+}
+
+// TestAttackErasedContents: whoever can read SQLite's file looks for erased arguments. The control is the file before.
+func TestAttackErasedContents(t *testing.T) {
+	const secret = "the first of three secrets"
+	location := ledger.In(t.TempDir())
+	holds := func() bool {
+		return bytes.Contains(noerr.Get(os.ReadFile(filepath.Join(location, "ledger.db")))(t), []byte(secret))
+	}
+	for _, erases := range []bool{false, true} {
+		l := noerr.Get(ledger.Open(t.Context(), ledger.Options{Location: location}))(t)
+		if erases {
+			assert.EqualValues(t, 1, noerr.Get(l.Erase(t.Context(), "acme", ""))(t))
+		} else {
+			appended(t, l, entry(1, func(e *ledger.Entry) {
+				e.Tenant, e.Record.Function.Arguments = "acme", `{"text":"`+secret+`"}`
+			}))
+		}
+		require.NoError(t, l.Close(t.Context()))
+		assert.Equal(t, !erases, holds())
+	}
+}
+
+// TestNumbersOfProcesses: after an older copy of the database was restored, no process gets the number of another.
+func TestNumbersOfProcesses(t *testing.T) {
+	eachStore(t, func(t *testing.T, location string) {
+		const count = "select cast(count(distinct writer) as text) from intents"
+		first, second := opened(t, ledger.Options{Location: location}), opened(t, ledger.Options{Location: location})
+		require.NoError(t, first.Intend(t.Context(), intended(1)))
+		executed(t, location, "delete from writers")
+		require.NoError(t, second.Intend(t.Context(), intended(2)))
+		assert.Equal(t, []string{"2"}, queried(t, location, count))
+	})
+}
+
+// TestAttackExpiredKeysAndRuns: thousands of keys and runs have expired, and a new one removes some of them, since all
+// writes wait meanwhile. The control is that some are removed.
+func TestAttackExpiredKeysAndRuns(t *testing.T) {
+	const expired = 1000
+	l := opened(t, ledger.Options{Location: ledger.In(t.TempDir())})
+	location := l.Location()
+	number := "with recursive n(i) as (select 1 union all select i + 1 from n where i < " + strconv.Itoa(expired) + ") "
+	executed(t, location, "insert into keys (key, tenant, body, until, writer, fence, bytes) "+number+
+		"select cast(i as blob), 'old', x'00', 1, 0, 0, 0 from n")
+	executed(t, location, "insert into runs (id, tenant, status, over, created, until, pending, session, version, cancel, "+
+		"bytes, save, content) "+number+"select 'run_' || i, 'old', 'completed', 1, 1, 1, 0, '', 1, 0, 0, 0, '{}' from n")
+	taken(t, l, key("acme", "new"), ledger.KeyTaken)
+	noerr.Get(l.AddRun(t.Context(), ledger.Run{ID: "run_new", Tenant: "acme", Created: time.Now(), Content: []byte("{}")},
+		ledger.RunBounds{Runs: 10, Bytes: 1 << 20, Keep: time.Hour}))(t)
+	for _, table := range []string{"keys", "runs"} {
+		left, err := strconv.Atoi(queried(t, location, "select cast(count(*) as text) from "+table+" where tenant = 'old'")[0])
+		require.NoError(t, err)
+		assert.Greater(t, left, expired/4, table)
+		assert.Less(t, left, expired, table)
+	}
 }

@@ -50,9 +50,9 @@ func (n *names) begin(ctx context.Context, d *database.DB, tx *database.Tx) erro
 		&now.removals, &now.tenant, &now.others)
 	isOlder := now.tenant < n.tenant || now.others < n.others
 	if err != nil || now.removals != n.removals || isOlder || len(n.ids) > maxNames {
-		*n = now
+		n.ids = nil
 	}
-	n.tenant, n.others = now.tenant, now.others
+	n.removals, n.tenant, n.others = now.removals, now.tenant, now.others
 	return err
 }
 

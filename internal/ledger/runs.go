@@ -87,7 +87,7 @@ func (l *Ledger) AddRun(ctx context.Context, r Run, bounds RunBounds) (version i
 // own.
 const forgetRunsEvery = time.Minute
 
-// maxForgottenRuns bounds the runs of all tenants that are removed at a time: everybody's writes wait meanwhile.
+// maxForgottenRuns bounds the runs of all tenants that are removed at a time: all writes wait meanwhile.
 const maxForgottenRuns = 100
 
 // forgetRuns removes the runs that are too old, and those of a tenant that are too many. now is in milliseconds.

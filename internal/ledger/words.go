@@ -19,7 +19,9 @@ const (
 func wordsOf(e *Entry) (words []string) {
 	result := e.Result()
 	left, seen := maxWordsBytes, map[string]bool{}
-	texts := []string{unescaped(e.Record.Function.Arguments), result.Error, result.Output, unescaped(string(result.Data))}
+	texts := []string{
+		unescaped(e.Record.Function.Arguments), result.Error, result.Output, unescaped(string(result.Data)),
+	}
 	for _, part := range result.Content {
 		texts = append(texts, part.Text)
 	}
@@ -36,8 +38,8 @@ func wordsOf(e *Entry) (words []string) {
 	return words
 }
 
-// unescaped returns a JSON text with the characters that its strings have in place of their escapes. Those that are no
-// letters become spaces. It is no JSON any more.
+// unescaped returns a JSON text with characters in place of the escapes in its strings. Escaped characters that are no
+// letters become spaces. The result is not JSON.
 func unescaped(text string) string {
 	if !strings.Contains(text, `\`) {
 		return text
@@ -55,7 +57,7 @@ func unescaped(text string) string {
 			text = after[min(1, len(after)):]
 			continue
 		}
-		code, _ := strconv.ParseUint(after[1:1+hex], 16, 16) // what is none separates words
+		code, _ := strconv.ParseUint(after[1:1+hex], 16, 16) // 0 if these are no digits, which separates words
 		first := rune(code)
 		text = after[1+hex:]
 		if second, ok := strings.CutPrefix(text, `\u`); ok && utf16.IsSurrogate(first) && len(second) >= hex {

@@ -14,14 +14,13 @@ import (
 )
 
 const (
-	// checkedFor is how long what was read of tokens is relied on, and so how long a revocation may take to have an effect
-	// on new requests. Package server looks at the tokens of requests that take long as often, which adds up to the second
-	// that is promised.
+	// checkedFor is the time for which a token that was read is trusted. A revocation has an effect on new requests after
+	// that time at most. Package server checks the tokens of long requests as often, which adds up to the promised second.
 	checkedFor = time.Second / 2
-	// readTime is how long tokens are read. Then they count as ones that cannot be read.
+	// readTime is the limit of a read. After it, the tokens count as unreadable.
 	readTime = 3 * time.Second / 2
-	// refusedFor is the same for tokens that were revoked or have expired, and for wrong secrets. They work later only if
-	// an older copy of the ledger is restored.
+	// refusedFor is the same for tokens that were revoked or have expired, and for wrong secrets. They work later only
+	// if an older copy of the ledger is restored.
 	refusedFor = 10 * time.Second
 	// From the end of a read to the next, there is as much time as the read took, within these bounds.
 	minReadPause = 10 * time.Millisecond
@@ -38,7 +37,7 @@ var (
 	errNoLedger    = errors.New("the ledger was removed")
 )
 
-// content is what was read of a token.
+// content is a stored token as it was when it was read.
 type content struct {
 	stored
 	damaged error
@@ -125,7 +124,7 @@ func (t *Tokens) Exist(ctx context.Context) (bool, error) {
 	return t.exist.Load(), err
 }
 
-// known returns what was read of a token the last time; nil if it was not there, or not read.
+// known returns a token as it was when it was last read; nil if it was not there, or was never read.
 func (t *Tokens) known(id string) *content {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,7 +199,7 @@ func (t *Tokens) readAll() {
 	}
 }
 
-// remember keeps what a read has found. The caller must hold t.mu.
+// remember keeps the results of a read. The caller must hold t.mu.
 func (t *Tokens) remember(r *reading) {
 	if len(t.last) > t.most {
 		clear(t.last) // of tokens that were removed

@@ -98,7 +98,7 @@ type Tokens struct {
 	exist   atomic.Bool  // whether a token was ever found
 
 	mu        sync.Mutex
-	last      map[string]*content // what was read of each token the last time, by its id
+	last      map[string]*content // each token as it was when it was last read, by its id
 	looked    time.Time           // when a read has looked for any token
 	current   *reading            // the read that has begun; nil if none has
 	next      *reading            // the read that has not begun; nil if no request waits for it
@@ -157,8 +157,11 @@ const listedFor = 30 * 24 * time.Hour
 
 // makeRoom removes tokens that ended long ago if there are too many.
 func (t *Tokens) makeRoom(ctx context.Context, now time.Time) error {
+	if ids, err := t.documents.Names(ctx, noTenant); err != nil || len(ids) < t.most {
+		return err
+	}
 	all, err := t.documents.All(ctx, noTenant)
-	if err != nil || len(all) < t.most {
+	if err != nil {
 		return err
 	}
 	left, before := len(all), now.Add(-listedFor)

@@ -141,7 +141,7 @@ func (d *DB) Only(sqlite, postgres string) string {
 // end of ctx ends no transaction that has begun, so work must be short.
 func (d *DB) Update(ctx context.Context, work func(tx *Tx) error) error {
 	if d.kind == postgresKind {
-		// What a process holds that is suspended, or whose machine has lost its power, keeps all others from writing.
+		// A process may be suspended, or its machine lose its power. All others would wait for the rows that it has locked.
 		return d.onPool(ctx, "begin; set local idle_in_transaction_session_timeout = 5000", true, work)
 	}
 	d.mu.Lock()

@@ -38,8 +38,8 @@ func TestSharedLock(t *testing.T) {
 }
 
 // TestAttackOtherPrograms: another program, such as one that makes backups, opens and closes the file of a ledger that
-// is open twice in this process, as in a server. While this process has it locked, the program does not remove the log,
-// with what is committed. The control is a file that is opened and closed without SQLite, which ends the locks.
+// is open twice in this process, as in a server. While this process has it locked, the program does not remove the log.
+// The control is a file that is opened and closed without SQLite, which ends the locks.
 func TestAttackOtherPrograms(t *testing.T) {
 	db := opened(t)
 	path := filepath.Join(filepath.Dir(db.log), FileName)

@@ -31,9 +31,9 @@ func openSQLite(ctx context.Context, dir string) (*DB, error) {
 		return nil, err
 	}
 	// SQLite would let other users read a file that it creates; the folder keeps them out, but its mode may be changed
-	// later. The file must not be opened here once SQLite has it open: closing it again would end all of SQLite's locks
-	// on it in this process (fcntl_lock(2), "How To Corrupt An SQLite Database File", 2.2), and the next process to close
-	// it would remove the log, and with it what was committed.
+	// later. The file must not be opened here once SQLite has it open. Closing it would end all of SQLite's locks on it in
+	// this process (fcntl_lock(2), "How To Corrupt An SQLite Database File", 2.2), and the next process to close it would
+	// remove the log with the newest transactions.
 	if err = folder.Create(root, FileName, nil); errors.Is(err, fs.ErrExist) {
 		err = nil
 	}
